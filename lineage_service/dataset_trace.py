@@ -1,4 +1,4 @@
-"""A trace of a data set: of the one row that is meant, of all, or the rows to choose from.
+"""A trace of a dataset: of the one row that is meant, of all, or the rows to choose from.
 
 At a terminal and over HTTP alike.
 """
@@ -31,16 +31,18 @@ def chosen_trace(
     The start, the direction and the node of `trace` are those of `rows`. Raises what `Queries.rows` raises.
     """
     choices = queries.rows(rows)
-    trace = replace(trace, direction=choices.direction, node=rows.node)
+    node = rows.node
+    if choices.dataset is None and len(choices.nodes) == 1:
+        node = choices.nodes[0]  # of what has no files
+    trace = replace(trace, direction=choices.direction, node=node)
     if trace.key is not None:
-        if rows.node is None and len(choices.nodes) != 1:
+        if node is None and len(choices.nodes) != 1:
             raise InvalidQueryError(
                 f"records of several operations have keys: give a node of {', '.join(choices.nodes)}"
             )
-        node = rows.node or choices.nodes[0]
-        return ChosenTrace(choices.application_id, replace(trace, node=node))
+        return ChosenTrace(choices.application_id, replace(trace, node=node or choices.nodes[0]))
     if rows.where is not None and is_of_all:
-        start = replace(trace, path=rows.dataset, where=rows.where)
+        start = replace(trace, path=choices.dataset, where=rows.where)
         return ChosenTrace(choices.application_id, start, choices.warnings)
     if rows.cursor is not None or choices.next is not None or len(choices.choices) != 1:
         return choices

@@ -401,13 +401,13 @@ class Choice(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices(Result):
-    """The rows of a data set that fulfil a condition: a trace starts at one of them, or at all."""
+    """The rows of a dataset that fulfil a condition: a trace starts at one of them, or at all."""
 
     application_id: str = field(metadata=doc("The application that was asked."))
     name: str = field(metadata=doc("Its name."))
     started: int = field(metadata=doc("Unix time in milliseconds."))
     direction: Direction = field(metadata=doc("Where a trace goes: `backward` from what was written."))
-    dataset: str | None = field(metadata=doc("As requested."))
+    dataset: str | None = field(metadata=doc("Its path; null of what has no files."))
     where: str | None = field(metadata=doc("As requested."))
     nodes: tuple[str, ...] = field(metadata=doc("Ids of the sources or sinks whose records were searched."))
     total: int | None = field(metadata=doc("Number of matches; null if not everything was looked at."))

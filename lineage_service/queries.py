@@ -127,7 +127,7 @@ class DatasetQuery:
 class RowQuery:
     """Rows by a condition, or one by its number: of `dataset`, of `node`, or of an application's one output.
 
-    Without either, the result says which application and which of its nodes the data set is.
+    Without either, the result says which application and which of its nodes the dataset is.
     `dataset` is a file, a folder, a glob or a URI. Without `application`, the newest one that wrote it is
     meant, else the newest that read it; with `at`, Unix milliseconds, of those that began until then.
     """

@@ -200,7 +200,7 @@ def trace_of_dataset(
     parameters: Annotated[DatasetTraceParameters, Query()],
     accept: Accept = None,
 ) -> Response:
-    """The trace of a row of a data set, whichever application wrote it.
+    """The trace of a row of a dataset, whichever application wrote it.
 
     Name one start: `where`, `row` or `key`. Where several rows fulfil the condition, the result has them as
     `choices`, unless `all` is true: then it is one trace of all of them.

@@ -450,7 +450,7 @@ class DatasetTraceParameters(_Parameters):
         min_length=1,
         max_length=_MAX_ID,
         pattern=f"^{_NAME}$",
-        description="The application, or `last`. By default the newest that wrote the data set, else "
+        description="The application, or `last`. By default the newest that wrote the dataset, else "
         "the newest that read it.",
         examples=["sums-of-orders"],
     )

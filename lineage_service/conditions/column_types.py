@@ -51,7 +51,7 @@ class ColumnType:
         return _BOUNDS.get(self.sql)
 
 
-_SIGNED = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
+_SIGNED = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
 _UNSIGNED = {"UTINYINT": 8, "USMALLINT": 16, "UINTEGER": 32, "UBIGINT": 64}
 _BOUNDS = {
     **{name: (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) for name, bits in _SIGNED.items()},

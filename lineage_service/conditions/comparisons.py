@@ -19,10 +19,10 @@ __all__ = ["IncomparableError", "compared", "compared_columns", "mirrored"]
 
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _EXACT = Context(prec=min(MAX_PREC, 2_000), Emax=MAX_EMAX, Emin=MIN_EMIN)
-_HUGE = ColumnType("number", "integer", "DECIMAL(38,0)")
+_HUGE = ColumnType("number", "integer", "HUGEINT")
 _DOUBLE = ColumnType("number", "double", "DOUBLE")
 #: A text that is an integer of at most 37 digits is compared as such, so that none is rounded.
-_IS_INTEGER = "regexp_full_match({text}, '\\s*[+-]?[0-9]{{1,37}}\\s*')"
+_IS_INTEGER = "(length({text}) <= 38 AND regexp_full_match({text}, '[+-]?[0-9]+'))"
 
 
 class IncomparableError(Exception):
@@ -86,7 +86,7 @@ def _always(operand: Operand, *, holds: bool) -> Operand:
 def _with_number(operand: Operand, operator: str, value: Decimal) -> Operand:
     type = operand.type
     if type.scale is None:
-        return _against(operand, operator, float(value), type.sql)
+        return _with_float(operand, operator, float(value))
     digits, scale = type.scale
     least, most = _least_and_most(type, digits, scale)
     low = value.quantize(Decimal(1).scaleb(-scale), ROUND_FLOOR, _EXACT)
@@ -102,6 +102,14 @@ def _with_number(operand: Operand, operator: str, value: Decimal) -> Operand:
         return _always(operand, holds=(operator == ">") == (low < least))
     sent = int(low) if type.bounds is not None else f"{low:f}"
     return _against(operand, operator, sent, type.sql)
+
+
+def _with_float(operand: Operand, operator: str, value: float) -> Operand:
+    """NaN is greater than all, as in Spark. Statistics of files leave it out, so that is said here."""
+    truth = _against(operand, operator, value, operand.type.sql)
+    is_nan = f"isnan({operand.sql})"
+    joined = f"OR {is_nan}" if operator in ("!=", ">", ">=") else f"AND NOT {is_nan}"
+    return replace(truth, sql=f"({truth.sql} {joined})", parameters=(*truth.parameters, *operand.parameters))
 
 
 def _least_and_most(type: ColumnType, digits: int, scale: int) -> tuple[Decimal, Decimal]:
@@ -122,7 +130,7 @@ def _loose_with_number(operand: Operand, operator: str, value: Decimal) -> Opera
     return Operand(
         f"CASE WHEN {condition} THEN {integer.sql} ELSE {other.sql} END",
         operand.type,
-        (*operand.parameters, *integer.parameters, *other.parameters),
+        (*operand.parameters * 2, *integer.parameters, *other.parameters),
     )
 
 
@@ -165,10 +173,8 @@ def _with_time(operand: Operand, operator: str, value: str | date | datetime) ->
             raise IncomparableError("is a date, and has no time zone: leave the zone away")
         column = replace(operand, sql=f"CAST({operand.sql} AS TIMESTAMP)")
         return _against(column, operator, instant, "TIMESTAMP")
-    if type.kind == "timestamp" and not type.has_zone:
-        if instant.tzinfo is not None:
-            raise IncomparableError("is a time without a zone: leave the zone away")
-        return _against(operand, operator, instant, "TIMESTAMP")
+    if type.kind == "timestamp" and not type.has_zone:  # in Parquet, Spark's times of 96 bits are of UTC
+        return _against(operand, operator, instant.replace(tzinfo=None), "TIMESTAMP")
     zone = "TIMESTAMP WITH TIME ZONE"
     column = replace(operand, sql=f"TRY_CAST({operand.sql} AS {zone})") if type.is_loose else operand
     return _against(column, operator, instant.replace(tzinfo=timezone.utc), zone)

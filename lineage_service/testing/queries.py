@@ -179,7 +179,7 @@ class MemoryQueries:
         )
 
     def rows(self, query: RowQuery) -> Choices:
-        """Of sinks, or of sources where no sink has the data set. The cursor is as that of records."""
+        """Of sinks, or of sources where no sink has the dataset. The cursor is as that of records."""
         application_id = query.application or self._user_of(query.dataset or "")
         if application_id == LAST and LAST not in self._indexes:
             application_id = self.applications()[0].application_id

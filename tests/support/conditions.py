@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timezone
@@ -139,6 +140,8 @@ def _compared(operator: str, left: Any, right: Any) -> bool | None:
         return None
     if isinstance(left, float) and isinstance(right, Decimal):
         right = float(right)
+        if math.isnan(left):  # greater than all
+            return operator in ("!=", ">", ">=")
     if isinstance(left, date) or isinstance(right, date):
         left, right = _instant(left), _instant(right)
     return _COMPARE[operator](left, right)

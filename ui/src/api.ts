@@ -59,7 +59,7 @@ export interface Choice {
   warning: string | null;
 }
 
-/** The rows of a data set that fulfil a condition: a trace starts at one of them, or at all. */
+/** The rows of a dataset that fulfil a condition: a trace starts at one of them, or at all. */
 export interface Choices {
   application_id: string;
   name: string;

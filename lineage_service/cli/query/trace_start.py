@@ -1,4 +1,4 @@
-"""Where `lineage trace` begins: a record or a row of an application, or rows of a data set by a condition."""
+"""Where `lineage trace` begins: a record or a row of an application, or rows of a dataset by a condition."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ def add_start(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "of",
         metavar="APP|DATASET",
-        help=f"an applicationId of `lineage apps`, or {LAST!r} for the newest; or a data set: a file, "
+        help=f"an applicationId of `lineage apps`, or {LAST!r} for the newest; or a dataset: a file, "
         "folder, glob or URI that applications wrote or read, or FILE:LINE",
     )
     parser.add_argument(
         "direction",
         nargs="?",
         choices=("backward", "forward"),
-        help="what it was made of, or what became of it; needed where APP has a start. Of a data set: "
+        help="what it was made of, or what became of it; needed where APP has a start. Of a dataset: "
         "backward if it was written, forward if it was only read",
     )
     parser.add_argument(
         "start",
         nargs="?",
         help="FILE:LINE of an input or output file, lines counted from 1, or a record id such as write#0#12 "
-        "or 30#write#0#12; with --where a data set",
+        "or 30#write#0#12; with --where a dataset",
     )
     parser.add_argument(
         "--where",
@@ -49,10 +49,10 @@ def add_start(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--all", action="store_true", help="with --where: begin at all rows that fulfil it")
     parser.add_argument(
-        "--app", metavar="APP", help="of a data set: the application (default: the newest that wrote it)"
+        "--app", metavar="APP", help="of a dataset: the application (default: the newest that wrote it)"
     )
     parser.add_argument(
-        "--at", type=_time, metavar="TIME", help="of a data set: the newest application that began until then"
+        "--at", type=_time, metavar="TIME", help="of a dataset: the newest application that began until then"
     )
     directions = parser.add_mutually_exclusive_group()
     directions.add_argument("--backward", action="store_true", help="what it was made of")
@@ -62,7 +62,7 @@ def add_start(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="the operation of the record id, of FILE:LINE, of --key or of --where, by number",
     )
-    parser.add_argument("--key", help="begin at all records of --node, or of a data set, with this key")
+    parser.add_argument("--key", help="begin at all records of --node, or of a dataset, with this key")
 
 
 def chosen_start(queries: Queries, options: argparse.Namespace, trace: TraceQuery) -> ChosenTrace | Choices:
@@ -75,7 +75,7 @@ def chosen_start(queries: Queries, options: argparse.Namespace, trace: TraceQuer
     direction: Direction | None = options.direction or flag
     is_application = _is_application(queries, options)
     if is_application and (options.app or options.at is not None):
-        raise InvalidQueryError(f"--app and --at are for data sets, and {options.of} is an application")
+        raise InvalidQueryError(f"--app and --at are for datasets, and {options.of} is an application")
     if is_application and options.where is None:
         start = start_of(options.start, options.key, options.node)
         if direction is None:
@@ -109,6 +109,8 @@ def _is_application(queries: Queries, options: argparse.Namespace) -> bool:
     """The first word is an application where a start stands behind it, or one is called so."""
     if options.start is not None or options.of == LAST:
         return True
+    if "/" in options.of:  # no id of Spark's; and to list all applications takes a while
+        return False
     return any(application.application_id == options.of for application in queries.applications())
 
 

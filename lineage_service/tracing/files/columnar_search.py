@@ -1,7 +1,7 @@
 """Which rows of Parquet and ORC files fulfil a condition or hold a text, by their numbers.
 
-DuckDB reads Parquet files of this machine itself, and leaves out what their statistics rule out. Others come
-to it through Arrow, a row group or a stripe at a time, and only the columns that are asked for.
+DuckDB reads Parquet files of this machine itself. Others come to it through Arrow, a row group or a stripe at
+a time, and only the columns that are asked for. Row groups that statistics rule out are not read.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, BinaryIO
 
 import duckdb
 import numpy as np
@@ -20,9 +20,11 @@ import pyarrow.parquet as pq
 
 from lineage_service.conditions.column_types import ColumnType, of_arrow
 from lineage_service.conditions.filters import Filter
+from lineage_service.conditions.tree import Condition
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.file_parts import PARQUET
 from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError, is_local
+from lineage_service.tracing.files.row_group_statistics import row_groups_with
 
 __all__ = ["ColumnarSearch", "holds_text"]
 
@@ -54,8 +56,12 @@ class ColumnarSearch:
         filter: Filter,
         names: list[str],
         check: Check,
+        condition: Condition | None = None,
     ) -> Numbers:
-        """Ascending. `names` are the columns of the file that the filter reads. Raises UnreadableError."""
+        """Ascending. `names` are the columns of the file that the filter reads; it is that of `condition`.
+
+        Raises UnreadableError.
+        """
         # DuckDB takes names that differ in case for one.
         every = [name.casefold() for name in types]
         is_plain = _ROW not in every and all(every.count(name.casefold()) == 1 for name in names)
@@ -64,7 +70,7 @@ class ColumnarSearch:
                 return self._in_file(path, filter)
             matches = [
                 first + self._in_table(table, filter)
-                for first, table in self._tables(format, path, names, check)
+                for first, table in self._tables(format, path, names, check, condition)
             ]
         return np.concatenate(matches) if matches else np.empty(0, np.int64)
 
@@ -85,7 +91,7 @@ class ColumnarSearch:
             self._database.unregister("rows")
 
     def _tables(
-        self, format: str, path: str, names: list[str], check: Check
+        self, format: str, path: str, names: list[str], check: Check, condition: Condition | None
     ) -> Iterator[tuple[int, pa.Table]]:
         """With the number of the first row of each."""
         with self._files.opened(path, at_length=True) as file:
@@ -93,17 +99,36 @@ class ColumnarSearch:
             schema = opened.schema_arrow if format == PARQUET else opened.schema
             # Arrow takes a point in a name for the way to a field.
             chosen = None if any("." in name for name in schema.names) else names or schema.names[:1]
-            read, count = (
-                (opened.read_row_group, opened.num_row_groups)
-                if format == PARQUET
-                else (opened.read_stripe, opened.nstripes)
-            )
+            if format == PARQUET:
+                yield from _row_groups(opened, file, names, chosen, check, condition)
+                return
             first = 0
-            for number in range(count):
+            for number in range(opened.nstripes):
                 check()
-                table = _table(read(number, columns=chosen))
+                table = _table(opened.read_stripe(number, columns=chosen))
                 yield first, table.select(names or table.schema.names[:1])
                 first += table.num_rows
+
+
+def _row_groups(
+    opened: Any,
+    file: BinaryIO,
+    names: list[str],
+    chosen: list[str] | None,
+    check: Check,
+    condition: Condition | None,
+) -> Iterator[tuple[int, pa.Table]]:
+    schema = opened.schema_arrow
+    numbers = None
+    if condition is not None:
+        numbers = row_groups_with(condition, pa.PythonFile(file, mode="r"), schema)
+    first = 0
+    for number in range(opened.num_row_groups):
+        check()
+        if numbers is None or number in numbers:
+            table = opened.read_row_group(number, columns=chosen, use_threads=False)
+            yield first, table.select(names or table.schema.names[:1])
+        first += opened.metadata.row_group(number).num_rows
 
 
 def holds_text(types: Mapping[str, ColumnType], text: str, operand: Callable[[str], str]) -> Filter:

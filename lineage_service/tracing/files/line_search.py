@@ -15,6 +15,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.csv
 
 from lineage_service.conditions.column_types import LOOSE_TEXT, ColumnType
 from lineage_service.conditions.columns import Columns, delimited, json_lines
@@ -85,16 +86,12 @@ class LineSearch:
         Between them (number, False), when all before that one were looked at. Numbers count from the
         partition at `start`. Raises UnreadableError.
         """
-        records = self._records(format, path, start, first, last, check)
-        size = _FIRST
-        while batch := list(islice(records, size)):
+        for number, lines in self._records(format, path, start, first, last, check):
             check()
-            numbers = np.array([number for number, _ in batch], np.int64)
-            texts = table.texts_of([text for _, text in batch], names)
-            for at in self.in_table(format, texts, len(batch), filter):
-                yield int(numbers[at]), True
-            yield int(numbers[-1]) + 1, False
-            size = _BATCH
+            texts = table.texts_of(lines, names)
+            for at in self.in_table(format, texts, len(lines), filter):
+                yield number + int(at), True
+            yield number + len(lines), False
 
     def in_table(self, format: str, texts: Mapping[str, Texts], count: int, filter: Filter) -> Numbers:
         """Which of so many records match, by their columns as a `LineTable` names them."""
@@ -116,8 +113,8 @@ class LineSearch:
 
     def _records(
         self, format: str, path: str, start: int, first: int, last: int, check: Check
-    ) -> Iterator[tuple[int, str]]:
-        """(number, text) of the records of a partition, from `first` to before `last`."""
+    ) -> Iterator[tuple[int, list[str]]]:
+        """(number of the first, texts) of records of a partition, from `first` to before `last`."""
         state = self._rows.files.state(path)
         index = self._rows.indexes.of(path, state, self._rows.text_start(path, state, start, check))
         line, number = first, first
@@ -127,32 +124,38 @@ class LineSearch:
             if begin is None:
                 return
             line, number = begin, lines.records_before(begin, check)
+        size = _FIRST
         with index.rows_from(line, check) as rows:
-            for _, data in rows:
-                for text in _records_in(format, data):
-                    if number >= last:
-                        return
-                    self.cut += len(data) > MAX_ROW_BYTES
-                    if number >= first:
-                        yield number, text
-                    number += 1
+            while number < last and (batch := [data for _, data in islice(rows, size)]):
+                self.cut += max(map(len, batch)) > MAX_ROW_BYTES
+                texts = _records_in(format, batch)
+                before = max(first - number, 0)
+                if before < len(texts):
+                    yield number + before, texts[before : last - number]
+                number += len(texts)
+                size = _BATCH
 
 
-def _records_in(format: str, data: bytes) -> Sequence[str]:
-    """The records in a line that is no header, as `record_lines` counts them."""
-    if format == TEXT:
-        return (_text(data),)
-    stripped = data.strip(_BLANKS)
-    if not stripped:
-        return ()
-    if format != JSON or not stripped.startswith(b"["):
-        return (_text(data),)
+def _records_in(format: str, lines: Sequence[bytes]) -> list[str]:
+    """The records in lines that are no header, as `record_lines` counts them."""
+    if format != TEXT:
+        lines = [line for line in lines if line.strip(_BLANKS)]
+    if not lines:
+        return []
+    texts = _text(b"\n".join(lines)).split("\n")
+    if format != JSON or not any(line.lstrip(_BLANKS).startswith(b"[") for line in lines):
+        return texts
+    return [record for text in texts for record in _elements(text)]
+
+
+def _elements(line: str) -> Sequence[str]:
+    """The objects of a line of JSON that is an array of objects; else the line."""
     try:
-        value, _ = json.JSONDecoder().raw_decode(_text(data).lstrip())
+        value, _ = json.JSONDecoder().raw_decode(line.lstrip())
     except (ValueError, RecursionError):
-        return (_text(data),)
-    if not all(isinstance(element, dict) for element in value):
-        return (_text(data),)
+        return (line,)
+    if not isinstance(value, list) or not all(isinstance(element, dict) for element in value):
+        return (line,)
     return [json.dumps(element, ensure_ascii=False) for element in value]
 
 
@@ -180,6 +183,11 @@ def _csv_table(lines: Sequence[str], schema: Mapping[str, ColumnType], *, has_he
     number_of = {name: f"c{number}" for number, name in enumerate(types)}
 
     def texts_of(lines: Sequence[str], chosen: Sequence[str]) -> Mapping[str, Texts]:
+        columns = _of_plain_lines(
+            lines, delimiter, len(names), {number_of[name]: at_of[name] for name in chosen}
+        )
+        if columns is not None:
+            return columns
         fields = [fields_of(line, delimiter) for line in lines]
         return {
             number_of[name]: [field[at] if at < len(field) else None for field in fields]
@@ -188,6 +196,36 @@ def _csv_table(lines: Sequence[str], schema: Mapping[str, ColumnType], *, has_he
         }
 
     return LineTable(delimited(types), texts_of)
+
+
+def _of_plain_lines(
+    lines: Sequence[str], delimiter: str, width: int, at_of: Mapping[str, int]
+) -> Mapping[str, Texts] | None:
+    """The columns of lines without quotes that all have as many fields; None of others, which take longer."""
+    text = "\n".join(lines)
+    if '"' in text:
+        return None
+    try:
+        table = pyarrow.csv.read_csv(
+            pa.BufferReader(text.encode()),
+            read_options=pyarrow.csv.ReadOptions(
+                column_names=[f"c{at}" for at in range(width)], use_threads=False
+            ),
+            parse_options=pyarrow.csv.ParseOptions(
+                delimiter=delimiter, quote_char=False, escape_char=False, ignore_empty_lines=False
+            ),
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types={f"c{at}": pa.string() for at in range(width)},
+                include_columns=[f"c{at}" for at in at_of.values()],
+                null_values=[""],
+                strings_can_be_null=True,
+            ),
+        )
+    except pa.ArrowException:
+        return None
+    if table.num_rows != len(lines):
+        return None
+    return {name: table.column(f"c{at}").combine_chunks() for name, at in at_of.items()}
 
 
 def types_of_json(lines: Sequence[str]) -> dict[str, ColumnType]:

@@ -215,8 +215,16 @@ class RowSearch:
         numbers = self._numbers.get(part.path)
         if numbers is None:
             compiled, types, _ = self._columns_of(part, folders, check)
+            # A folder may say of a column what the file does not.
+            is_of_file = isinstance(self._where, Where) and not types.keys() & folders.keys()
             numbers = self._columnar.matching(
-                self._format, part.path, types, compiled.filter, compiled.names, check
+                self._format,
+                part.path,
+                types,
+                compiled.filter,
+                compiled.names,
+                check,
+                self._where.tree if is_of_file and isinstance(self._where, Where) else None,
             )
             if len(self._numbers) >= _KEPT:
                 self._numbers.clear()

@@ -1,4 +1,4 @@
-"""The records at which a trace of a data set starts: the rows of its files that fulfil a condition.
+"""The records at which a trace of a dataset starts: the rows of its files that fulfil a condition.
 
 Which application and which of its nodes are meant follows from the files: the newest application that wrote
 them, else the newest that read them, and there the operations that `nodes_meant` names. Files of other runs
@@ -107,7 +107,7 @@ class DatasetRows:
         if len(meant) != 1:
             what = {"sink": "output", "source": "input"}[kind]
             which = ", ".join(map(in_words, meant[:_LISTED])) + (", …" if len(meant) > _LISTED else "")
-            listed = f": give a data set, or one of them as node: {which}" if meant else ""
+            listed = f": give a dataset, or one of them as node: {which}" if meant else ""
             raise InvalidQueryError(f"the application has {len(meant) or 'no'} {what}s{listed}")
         check_has_records(meant[0])
         return _of_one(meant[0], direction)

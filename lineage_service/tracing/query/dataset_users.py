@@ -1,56 +1,77 @@
-"""Which application a data set names: the last that wrote it, else the last that read it."""
+"""Which application a dataset names: the last that wrote it, else the last that read it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timezone
-from difflib import get_close_matches
 
+from lineage_service.datasets.catalogue import Entry
+from lineage_service.datasets.catalogue_cache import StoredDatasets
+from lineage_service.datasets.search import UnknownDatasetError, dataset_named
 from lineage_service.errors import NotFoundError
 from lineage_service.tracing.files.path_patterns import PathPattern
 from lineage_service.tracing.walk.dataset_links import FilesOfApplications
 
-__all__ = ["DatasetUsers"]
+__all__ = ["DatasetUsers", "Meant"]
 
-_ALIKE, _LISTED = 0.6, 3
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """An application, and what is meant there: files by their path, else an operation without files."""
+
+    application_id: str
+    dataset: str | None = None
+    node: str | None = None
 
 
 class DatasetUsers:
-    """By the files of all applications of a store."""
+    """By the files of all applications of a store, else by the names of datasets in its catalogue."""
 
-    def __init__(self, files: FilesOfApplications) -> None:
-        self._files = files
+    def __init__(self, files: FilesOfApplications, datasets: StoredDatasets) -> None:
+        self._files, self._datasets = files, datasets
 
-    def application_of(self, dataset: str, at: int | None = None) -> str:
-        """With `at`, Unix milliseconds, of those that began until then. Raises NotFoundError."""
+    def meant(self, dataset: str, at: int | None = None, application_id: str | None = None) -> Meant:
+        """With `at`, Unix milliseconds, of those that began until then; with an application, there.
+
+        Raises NotFoundError, InvalidQueryError.
+        """
         self._files.refresh()
-        pattern = PathPattern(dataset)
-        users = self._files.users_of(pattern.fits)
-        for _, began, application_id in users:
+        by_files = self._by_files(dataset, at, application_id)
+        if by_files is not None:
+            return by_files
+        try:
+            entry = dataset_named(self._datasets.state().catalogue, dataset)
+        except UnknownDatasetError:
+            if application_id is None:
+                raise
+            return Meant(application_id, dataset)  # which says what it has
+        by_files = self._by_files(entry.path, at, application_id)
+        return by_files or _without_files(entry, at, application_id)
+
+    def _by_files(self, dataset: str, at: int | None, only: str | None) -> Meant | None:
+        users = [
+            (began, application_id)
+            for _, began, application_id in self._files.users_of(PathPattern(dataset).fits)
+            if only in (None, application_id)
+        ]
+        for began, application_id in users:
             if at is None or began <= at:
-                return application_id
+                return Meant(application_id, dataset)
         if users:
-            first = min(began for _, began, _ in users)
-            when = datetime.fromtimestamp(first / 1000, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
-            raise NotFoundError(
-                f"no application wrote or read {pattern.path} until then: the first began at {when} UTC"
-            )
-        raise NotFoundError(
-            f"no application wrote or read {pattern.path} as files whose records are known"
-            f"{self._nearest(pattern.path)}"
-        )
-
-    def _nearest(self, path: str) -> str:
-        folders = {
-            place for folder in self._files.folders() for place in (folder, _without_partitions(folder))
-        }
-        near = get_close_matches(path, folders, n=_LISTED, cutoff=_ALIKE)
-        if near:
-            return f": did you mean {' or '.join(near)}?"
-        return ": `lineage graph APP` lists the data sets of an application"
+            raise _too_early(dataset, min(began for began, _ in users))
+        return None
 
 
-def _without_partitions(folder: str) -> str:
-    """The table that a folder such as `/table/month=1/day=2` belongs to."""
-    while "=" in folder.rpartition("/")[2]:
-        folder = folder.rpartition("/")[0]
-    return folder
+def _without_files(entry: Entry, at: int | None, only: str | None) -> Meant:
+    uses = [placed for placed in entry.uses if only in (None, placed.application.application_id)]
+    for application, use in uses:
+        if at is None or application.began <= at:
+            return Meant(application.application_id, node=str(use.node))
+    if only is not None:
+        raise NotFoundError(f"application {only} neither wrote nor read {entry.path}")
+    raise _too_early(entry.path, min(placed.application.began for placed in entry.uses))
+
+
+def _too_early(dataset: str, first: int) -> NotFoundError:
+    when = datetime.fromtimestamp(first / 1000, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    return NotFoundError(f"no application wrote or read {dataset} until then: the first began at {when} UTC")

@@ -1,13 +1,13 @@
-"""The rows of a data set that fulfil a condition: a page to choose from, or all as starts of a trace."""
+"""The rows of a dataset that fulfil a condition: a page to choose from, or all as starts of a trace."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from time import monotonic
 from typing import Any
 
 from lineage_service.conditions.filters import Where
-from lineage_service.errors import InvalidQueryError, NothingMatchesError
+from lineage_service.errors import InvalidQueryError, NothingMatchesError, TimeBudgetError
 from lineage_service.lineage import Choice, Choices, Record
 from lineage_service.queries import RowQuery, TraceQuery
 from lineage_service.tracing.columns.application import OpenedApplication
@@ -82,9 +82,8 @@ class RowChoices:
         where, warnings = Where(condition), dict[str, None]()
         sought = self._rows.sought(opened, query.path, query.node, query.direction)
         starts: list[Position] = []
-        for count, place in enumerate(
-            self._rows.matches(opened, sought.files_of, where, check, warnings), start=1
-        ):
+        places = self._rows.matches(opened, sought.files_of, where, check, warnings)
+        for count, place in enumerate(self._timely(places), start=1):
             if count > MOST_STARTS:
                 raise InvalidQueryError(
                     f"more than {MOST_STARTS:,} rows fulfil the condition, and a trace starts at "
@@ -160,8 +159,22 @@ class RowChoices:
                 counted()
         except _CountEnded:
             return places, None
+        except TimeBudgetError:
+            raise self._too_slow() from None
         is_all = after is None and not any(_is_unseen(warning) for warning in warnings)
         return places, count if is_all else None
+
+    def _timely(self, places: Iterator[Position]) -> Iterator[Position]:
+        try:
+            yield from places
+        except TimeBudgetError:
+            raise self._too_slow() from None
+
+    def _too_slow(self) -> TimeBudgetError:
+        return TimeBudgetError(
+            f"the search for rows took longer than its {self._time_budget_s:g} s: name fewer files, such as "
+            "one folder of a partition, or give the service more time (LINEAGE_TRACE_SECONDS)"
+        )
 
     def _records(
         self, opened: OpenedApplication[Snapshot], cursor: Any, places: Sequence[Position], check: Check

@@ -85,7 +85,6 @@ class LineageQueries:
         self._pages = RecordPages(self._locations, self._show, time_budget_s=time_budget_s)
         self._walks = WalkCache()
         self._files = FilesOfApplications(store)
-        self._users = DatasetUsers(self._files)
         self._choices = RowChoices(self._locations, self._show, time_budget_s=time_budget_s)
         receipts = Receipts()
         self._summaries = Summaries(store, receipts)
@@ -93,6 +92,7 @@ class LineageQueries:
         self._datasets = StoredDatasets(
             store, lambda application_id: self._summaries.of(application_id).complete
         )
+        self._users = DatasetUsers(self._files, self._datasets)
 
     # -- applications and graphs ---------------------------------------------------------------------
 
@@ -187,12 +187,13 @@ class LineageQueries:
 
     def rows(self, query: RowQuery) -> Choices:
         where = None if query.where is None else Where(query.where)  # what is wrong there is said first
-        if query.application is not None:
-            application_id = application_named(self, query.application)
-        elif query.dataset is not None:
-            application_id = self._users.application_of(query.dataset, query.at)
-        else:
-            raise InvalidQueryError("say which data set, or which application")
+        application_id = None if query.application is None else application_named(self, query.application)
+        if query.dataset is not None:
+            meant = self._users.meant(query.dataset, query.at, application_id)
+            application_id = meant.application_id
+            query = replace(query, dataset=meant.dataset, node=query.node or meant.node)
+        if application_id is None:
+            raise InvalidQueryError("say which dataset, or which application")
         return self._choices.page(self._applications.open(application_id), query, where)
 
     def _new_trace(

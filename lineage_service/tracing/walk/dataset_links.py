@@ -90,12 +90,6 @@ class FilesOfApplications:
         }
         return sorted(users, reverse=True)
 
-    def folders(self) -> set[str]:
-        """Of the files that applications wrote and read."""
-        return {
-            path.rpartition("/")[0] for by_path in (self._written_to, self._read_from) for path in by_path
-        }
-
     def refresh(self) -> None:
         """Read what came since."""
         with self._lock:

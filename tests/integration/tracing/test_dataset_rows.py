@@ -1,4 +1,4 @@
-"""Which application a data set means, and which rows of its files fulfil a condition."""
+"""Which application a dataset means, and which rows of its files fulfil a condition."""
 
 from __future__ import annotations
 
@@ -41,13 +41,17 @@ def test_the_newest_writer_is_meant_else_the_newest_reader(
     assert (out.application_id, out.direction, out.total, out.files) == ("late", "backward", 6, 2)
     assert rows(applications, tmp_path / "input").application_id == "late"
     assert rows(applications, tmp_path / "input").direction == "forward"
+    assert rows(applications, "input").dataset == str(tmp_path / "input")  # as the catalogue names it
+    assert rows(applications, "input", application="early").application_id == "early"
+    with pytest.raises(NotFoundError, match="application reader neither wrote nor read"):
+        rows(applications, "input", application="reader")
     assert rows(applications, tmp_path / "out", at=2_999).application_id == "early"
     assert rows(applications, tmp_path / "out", application="reader").direction == "forward"
     assert rows(applications, tmp_path / "out", application="early").total == 6
     assert rows(applications, tmp_path / "out", direction="forward").direction == "forward"
     with pytest.raises(NotFoundError, match="the first began at 1970-01-01 00:00:01 UTC"):
         rows(applications, tmp_path / "out", at=999)
-    with pytest.raises(NotFoundError, match=f"did you mean {tmp_path}/out"):
+    with pytest.raises(NotFoundError, match=f"nearest: .*{tmp_path}/out"):
         rows(applications, tmp_path / "outt")
     with pytest.raises(NotFoundError, match=r"no source or sink of this application has the file"):
         rows(applications, tmp_path / "end", application="early")
@@ -136,7 +140,7 @@ def test_of_an_application_its_one_output_is_meant(applications: Applications) -
     assert [choice.text for choice in backward.choices] == ["row 1"]
     forward = RowQuery(application="late", where="value = 'row 1'", direction="forward")
     assert [choice.line for choice in applications.questions.rows(forward).choices] == [2]
-    with pytest.raises(InvalidQueryError, match="say which data set, or which application"):
+    with pytest.raises(InvalidQueryError, match="say which dataset, or which application"):
         applications.questions.rows(RowQuery(where="value = 'x'"))
     with pytest.raises(InvalidQueryError, match="did you mean value"):
         applications.questions.rows(RowQuery(where="valu = 'x'", application="late"))

@@ -5,14 +5,18 @@ from __future__ import annotations
 import gzip
 import time
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.fs
+import pyarrow.parquet as pq
 import pytest
 from pyarrow.fs import LocalFileSystem, S3FileSystem, SubTreeFileSystem
 
 from lineage_service.devstack.ports import HOST, choose_port
+from lineage_service.errors import NothingMatchesError
 from lineage_service.lineage import SourceRow
-from lineage_service.queries import RecordQuery, TraceQuery
+from lineage_service.queries import RecordQuery, RowQuery, TraceQuery
 from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError
 from tests.support.file_applications import APP, SOURCE, questions_of, splits_of
 
@@ -62,6 +66,39 @@ def test_a_compressed_file_in_s3_is_shown_and_one_that_is_not_there_is_said(
     assert missing.source is not None
     assert (missing.source.row, missing.source.text) == (0, None)
     assert "it is gone" in (missing.source.warning or "")
+
+
+def test_rows_of_parquet_in_s3_are_found_by_a_condition(
+    s3: str, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row groups that their statistics rule out are not read."""
+    table = pa.table({"n": range(1_000), "name": [f"name {number % 10}" for number in range(1_000)]})
+    local = tmp_path / "part.parquet"
+    pq.write_table(table, local, row_group_size=100)
+    put(s3, f"{bucket}/out/k=7/part.parquet", local.read_bytes())
+    path = f"s3a://{bucket.partition('://')[2]}/out"
+    written = [{"split": 0, "path": f"{path}/k=7/part.parquet", "start": 0}]
+    asked = questions_of(tmp_path, [], [1_000], written=written, format="parquet")
+    read: list[int] = []
+    original = pq.ParquetFile.read_row_group
+
+    def noting(self: Any, number: int, *rest: Any, **more: Any) -> Any:
+        read.append(number)
+        return original(self, number, *rest, **more)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", noting)
+    for where, rows, groups in (
+        ("n = 512 and k = 7", [512], [5]),
+        ("n between 199 and 200 and name like '%9'", [199], [1, 2]),
+        ("name = 'name 3' and 5 > n", [3], [0]),
+        ("n in (7, 998) and n < 998.5", [7, 998], [0, 9]),
+    ):
+        read.clear()
+        choices = asked.rows(RowQuery(dataset=path.replace("s3a", "s3"), where=where))
+        assert [choice.row for choice in choices.choices] == rows
+        assert read == groups
+    with pytest.raises(NothingMatchesError):
+        asked.rows(RowQuery(dataset=f"{path}/k=7", where="n > 999"))
 
 
 def test_a_store_that_does_not_answer_is_asked_once_and_said(

@@ -166,7 +166,7 @@ def test_the_documented_endpoints_are_those_of_the_app(openapi):
     [
         ("Applications", "GET /api/applications"),
         ("Records", "GET /api/applications/{app}/nodes/{node}/records"),
-        ("Traces of data sets", "GET /api/trace"),
+        ("Traces of datasets", "GET /api/trace"),
         ("Traces", "GET /api/applications/{app}/trace"),
         ("Traces", "POST /api/applications/{app}/trace/graph"),
         ("Values", "GET /api/applications/{app}/values"),

@@ -128,6 +128,20 @@ def test_rows_of_files_with_types(
         assert _matches(node, condition) == _expected(rows, condition)
 
 
+@pytest.mark.parametrize("name", ["part-0", "part[0]*"])
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [("x > 5", [1]), ("x >= 5", [1]), ("x < 5", [0]), ("x = 1", [0]), ("not x <= 5", [1])],
+)
+def test_nan_is_greater_than_all_as_in_spark(
+    tmp_path: Path, name: str, where: str, expected: list[int]
+) -> None:
+    path = tmp_path / name
+    pq.write_table(pa.table({"x": [1.0, float("nan"), None]}), path)
+    places = _matches(_node("parquet", [{"split": 0, "path": str(path), "start": 0}]), parse(where))
+    assert places == [(0, number) for number in expected]
+
+
 # -- lines ------------------------------------------------------------------------------------------
 
 

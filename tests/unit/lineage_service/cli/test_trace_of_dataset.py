@@ -99,7 +99,7 @@ def test_an_application_stands_before_a_direction(capsys: pytest.CaptureFixture[
         (("/data/delayed", "backward", "--where", ONE, "--forward"), 1, "say different things"),
         (("/data/delayed:3", "--all"), 1, "--all needs --where"),
         ((APP, "write#0#3"), 2, "'write#0#3' is no direction"),
-        ((APP, "--where", ONE, "--at", "2026-01-01"), 1, "--app and --at are for data sets"),
+        ((APP, "--where", ONE, "--at", "2026-01-01"), 1, "--app and --at are for datasets"),
         (("/data/delayed", "--where", ONE, "--at", "soon"), 2, "'soon' is no time: write '2013-02-28'"),
         (("/nowhere", "--where", ONE), 1, "no application wrote or read /nowhere"),
     ],

@@ -77,7 +77,7 @@ def test_a_wide_character_moves_the_caret_by_two() -> None:
 
 def test_texts_of_files_without_types_compare_with_numbers() -> None:
     columns = delimited({"amount": LOOSE_TEXT, "other": LOOSE_TEXT})
-    assert Where("amount > 5 and other = 'x'").on(columns).parameters == ("5", 5.0, "x")
+    assert Where("amount > 5 and other = 'x'").on(columns).parameters == (5, 5.0, "x")
     with pytest.raises(ConditionError, match="only = and != compare them"):
         Where("amount < other").on(columns)
 
