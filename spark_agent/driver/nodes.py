@@ -56,7 +56,7 @@ class Node:
     exact: bool = True
     reason: str = ""
     operation: int | None = None
-    dataset: dict[str, str] | None = None
+    dataset: dict[str, Any] | None = None
     parents: list[Node] = field(default_factory=list)
     describe: Callable[[], list[Any]] | None = None
     is_published: bool = False  # with all that it comes from

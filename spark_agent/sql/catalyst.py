@@ -36,6 +36,7 @@ class Operator:
     has_subqueries: bool
     is_deterministic: bool
     files: dict[str, Any] | None
+    table: str | None = None  # in Spark's catalog, with its database
 
 
 class Catalyst:
@@ -90,6 +91,11 @@ class Catalyst:
         if fields["files"] is not None:
             fields["files"]["options"] = _lowered(fields["files"]["options"])
         return Operator(**fields)
+
+    def schema(self, of: Plan | Seq) -> str:
+        """Spark's JSON of the struct that a scan reads, that a plan gives, or that some columns are."""
+        text = self._reader.schema(of)
+        return text if isinstance(text, str) else "".join(text)
 
     def types(self, expressions: list[Expression] | Seq) -> list[str]:
         """The names of their types, as in a catalog."""

@@ -16,6 +16,7 @@ from spark_agent.contract import dataset_names
 from spark_agent.delivery.log import logger
 from spark_agent.driver import partitions
 from spark_agent.driver.database_names import address, table_name, unquoted
+from spark_agent.sql.schemas import Schema
 from spark_agent.sql.types import Plan
 
 _QUERY = "a query"
@@ -30,6 +31,7 @@ class Endpoint:
     name: str
     description: str = ""
     dataset: dict[str, str] | None = None
+    schema: Schema | None = None
 
 
 def of_database(url: str, table: str) -> Endpoint:

@@ -7,15 +7,18 @@ may be another query's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from spark_agent.delivery.log import logger
 from spark_agent.driver import partitions
+from spark_agent.sql.catalog_names import symlinks_of
 from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.files import catalog_partitions, output_files, written_files
 from spark_agent.sql.files.output_files import UnknownFilesError
+from spark_agent.sql.plan_schemas import schema_written
+from spark_agent.sql.schemas import Schema
 from spark_agent.sql.types import OutputFiles, Plan
 
 #: Part of the name of Hive's class that writes -> what the dataset of the node says.
@@ -31,7 +34,7 @@ class Output:
     """Files that a command writes below a path. `output_files` say which row of a task goes into which."""
 
     path: str
-    dataset: dict[str, str]
+    dataset: dict[str, Any]
     output_files: OutputFiles | None = None  # None: not known
     most_rows: int = 0  # of a file; 0: any number
     below: str = ""  # the folder below the path that all of it goes to
@@ -39,6 +42,7 @@ class Output:
     location: Callable[[str], str | None] = _nowhere
     jobs_before: frozenset[str] | None = frozenset()  # with files there when it began; None: too many to know
     jobs_after: frozenset[str] | None = None  # the same when another query began to write there
+    schema: Schema | None = None
     _pieces: dict[int, list[written_files.Piece]] = field(default_factory=dict)
 
     def take(self, split: int, rows: int, report: Mapping[str, Any]) -> None:
@@ -138,11 +142,14 @@ class Outputs:
         return files
 
 
-def of_command(catalyst: Catalyst, command: Plan) -> Output | None:
-    """Where a command writes; None where that is no folder of files."""
+def of_command(catalyst: Catalyst, command: Plan, symlinks: Sequence[dict[str, str]] = ()) -> Output | None:
+    """Where a command writes; None where that is no folder of files.
+
+    `symlinks` are the names of the table that the rows are for, where the command does not say it.
+    """
     kind = catalyst.kind(command)
     if kind == "InsertIntoHadoopFsRelationCommand":
-        output = _of_data_source(catalyst, command)
+        output = _of_data_source(catalyst, command, symlinks)
     elif kind == "InsertIntoHiveTable":
         output = _of_hive_table(catalyst, command)
     elif kind == "InsertIntoHiveDirCommand":
@@ -167,6 +174,7 @@ def of_command(catalyst: Catalyst, command: Plan) -> Output | None:
     except Exception:  # noqa: BLE001 - then its rows are followed all the same, but not to files
         logger.debug("which rows go into which file of %s is not known", output.path, exc_info=True)
         output.output_files = None
+    output.schema = schema_written(catalyst, command)
     output.jobs_before = written_files.jobs_below(output.path, is_deep=is_deep)
     return output
 
@@ -181,7 +189,7 @@ def _path(uri: Any) -> str:
     return path.rstrip("/")
 
 
-def _of_data_source(catalyst: Catalyst, command: Plan) -> Output:
+def _of_data_source(catalyst: Catalyst, command: Plan, symlinks: Sequence[dict[str, str]]) -> Output:
     format = str(command.fileFormat().toString()).lower()
     if format == "csv" and catalyst.options(command.options()).get("header", "").lower() == "true":
         format = "csv+header"
@@ -189,15 +197,27 @@ def _of_data_source(catalyst: Catalyst, command: Plan) -> Output:
     table = command.catalogTable()
     if table.isDefined() and table.get().tracksPartitionsInCatalog():
         output.location = catalog_partitions.locations_of(catalyst, table.get())
+    links = symlinks_of(command, table.get()) if table.isDefined() else symlinks
+    _describe(output, links, catalyst.names(command.partitionColumns()))
     return output
+
+
+def _describe(output: Output, symlinks: Sequence[dict[str, str]], partition_columns: Sequence[str]) -> None:
+    """What the dataset of an output has beside its place."""
+    if symlinks:
+        output.dataset["symlinks"] = list(symlinks)
+    if partition_columns:
+        output.dataset["partitions"] = list(partition_columns)
 
 
 def _of_hive_table(catalyst: Catalyst, command: Plan) -> Output:
     table = command.table()
     output = _at(_path(table.location()), _hive_format(table.storage()))
     output.below = catalog_partitions.folder_of(catalyst, table, command.staticPartitions())
-    if not table.partitionColumnNames().isEmpty():
+    names = [str(name) for name in catalyst.items(table.partitionColumnNames())]
+    if names:
         output.location = catalog_partitions.locations_of(catalyst, table)
+    _describe(output, symlinks_of(command, table), names)
     return output
 
 

@@ -11,8 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from spark_agent.driver import partitions
+from spark_agent.sql.catalog_names import symlinks
 from spark_agent.sql.catalyst import Catalyst, Operator
+from spark_agent.sql.plan_schemas import schema_read
 from spark_agent.sql.rewrite.plan_nodes import UncoveredError
+from spark_agent.sql.schemas import Schema
 from spark_agent.sql.types import Expression, Plan
 
 #: Class of a file format -> what the dataset of the node says.
@@ -50,7 +53,7 @@ class FileScans:
 
     def describe(
         self, scan: Operator, pushed: Sequence[Expression] = ()
-    ) -> tuple[str, dict[str, str] | None]:
+    ) -> tuple[str, dict[str, Any] | None]:
         """Text and dataset of a scan; `pushed` are conditions that `may_be_pushed` into it."""
         files = scan.files
         if files is None:
@@ -65,7 +68,18 @@ class FileScans:
         unlike = _unlike_lines(format, options)
         if _is_strict(files) and not all(self._is_of_folders(files, condition) for condition in pushed):
             unlike = "but for lines that a filter leaves out"
-        return described, partitions.dataset(roots[0], f"{format} {unlike}".rstrip())
+        dataset: dict[str, Any] = partitions.dataset(roots[0], f"{format} {unlike}".rstrip())
+        return described, dataset | ({"partitions": files["folders"]} if files["folders"] else {})
+
+    def about(self, plan: Plan, leaf: Operator, dataset: dict[str, Any] | None) -> dict[str, Any]:
+        """More of the node of a source: its columns, and its dataset with its names in a catalog."""
+        if dataset is not None and leaf.table is not None:
+            dataset = {**dataset, "symlinks": symlinks(plan, leaf.table)}
+        return {"dataset": dataset, "schema": self.schema(plan, leaf)}
+
+    def schema(self, plan: Plan, leaf: Operator) -> Schema:
+        """The columns of what a leaf reads."""
+        return schema_read(self._catalyst, plan, leaf.kind)
 
     def with_row_index(self, plan: Plan, scan: Operator) -> tuple[Plan, Expression] | None:
         """The scan with the index of each row in its file; None where the format does not know it."""

@@ -14,6 +14,7 @@ from typing import Any
 from spark_agent import contract
 from spark_agent.driver.call_sites import merged_sites
 from spark_agent.driver.nodes import NODE_FIELDS
+from spark_agent.sql.schemas import Schema
 
 
 class UncoveredError(Exception):
@@ -37,10 +38,11 @@ class PlanNode:
     reason: str = ""
     call_site: str = ""
     operation: int | None = None
-    dataset: dict[str, str] | None = None
+    dataset: dict[str, Any] | None = None
     by_id: bool = False
     limit: int | None = None
     frame: dict[str, int | str | None] | None = None  # of a window
+    schema: Schema | None = None  # of a source or sink
     parents: list[int] = field(default_factory=list)
     id_parents: list[int] = field(default_factory=list)
 
@@ -53,7 +55,7 @@ class PlanNode:
             fields["limit"] = self.limit
         if self.frame is not None:
             fields["frame"] = self.frame
-        return fields
+        return fields if self.schema is None else fields | self.schema.event_fields()
 
 
 def publish(emit: Callable[..., None], nodes: Sequence[PlanNode]) -> None:

@@ -15,6 +15,7 @@ from spark_agent import contract
 from spark_agent.sql.catalyst import Catalyst, Operator
 from spark_agent.sql.rewrite.descriptions import described
 from spark_agent.sql.rewrite.plan_nodes import AnotherPartError, PlanNode, PlanNodes, UncoveredError
+from spark_agent.sql.schemas import Schema
 from spark_agent.sql.types import Expression, OutputFiles, Plan, Seq
 
 T = TypeVar("T")
@@ -55,7 +56,11 @@ class Scans(Protocol):
 
     def describe(
         self, scan: Operator, pushed: Sequence[Expression] = ()
-    ) -> tuple[str, dict[str, str] | None]: ...
+    ) -> tuple[str, dict[str, Any] | None]: ...
+
+    def about(self, plan: Plan, leaf: Operator, dataset: dict[str, Any] | None) -> dict[str, Any]: ...
+
+    def schema(self, plan: Plan, leaf: Operator) -> Schema: ...
 
     def with_row_index(self, plan: Plan, scan: Operator) -> tuple[Plan, Expression] | None: ...
 

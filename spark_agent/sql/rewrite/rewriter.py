@@ -81,7 +81,7 @@ def coarse(walk: Walk, plan: Plan, name: str, reason: str, **fields: Any) -> Non
         source = walk.scans.published_node(at, leaf)
         parents = [] if source is None else [source]
         if source is None:
-            fields.update(kind="source", dataset=dataset)
+            fields.update(kind="source", **walk.scans.about(at, leaf, dataset))
         return walk.nodes.operator(leaf.name, description, parents, made_at=leaf.call_sites, **fields).number
 
     description = str(fields.pop("description", ""))

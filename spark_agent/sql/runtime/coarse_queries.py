@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from spark_agent.delivery.log import logger
 from spark_agent.sql import tables
+from spark_agent.sql.plan_schemas import schema_of_plan
 from spark_agent.sql.rewrite.plan_nodes import PlanNodes, publish
 from spark_agent.sql.runtime.re_executions import action_of
 from spark_agent.sql.tables import Endpoint, class_name
@@ -72,6 +74,7 @@ class CoarseQueries:
                 [],
                 kind="source",
                 dataset=source.dataset,
+                schema=source.schema,
                 exact=False,
                 reason=reason,
             ).number
@@ -83,6 +86,7 @@ class CoarseQueries:
             parents,
             kind="sink",
             dataset=query.dataset,
+            schema=query.schema,
             exact=False,
             reason=reason,
         )
@@ -117,8 +121,9 @@ class CoarseQueries:
         leaves = _leaves(plan)
         if written is None and all(class_name(leaf) in _LOCAL for leaf in leaves):
             return  # rows that stand in the query itself: it needs no job
-        sources = [tables.read_by(leaf) for leaf in leaves if class_name(leaf) not in _LOCAL]
-        self.publish(written or Endpoint(action_of(name)), sources, reason, is_failed=is_failed)
+        sources = [read_by(leaf) for leaf in leaves if class_name(leaf) not in _LOCAL]
+        sink = replace(written or Endpoint(action_of(name)), schema=schema_of_plan(_rows(plan)))
+        self.publish(sink, sources, reason, is_failed=is_failed)
 
     def end(self) -> None:
         """Leave a gap for executions that no listener reported. Never raises."""
@@ -165,6 +170,19 @@ class _Listener:
 
     class Java:
         implements = ("org.apache.spark.sql.util.QueryExecutionListener",)
+
+
+def read_by(leaf: Any) -> Endpoint:
+    """What a leaf of a plan reads, with its columns. Never raises."""
+    return replace(tables.read_by(leaf), schema=schema_of_plan(leaf))
+
+
+def _rows(plan: Any) -> Any:
+    """The plan that gives the rows: of a command that of its query."""
+    query, children = _query(plan), plan.children()
+    if query is None and not plan.output().isEmpty():
+        return plan
+    return children.apply(0) if query is None and not children.isEmpty() else query or plan
 
 
 def _leaves(plan: Any) -> list[Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_agent.sql.files.outputs import Output
+from spark_agent.sql.schemas import Schema
 from spark_agent.sql.tables import Endpoint
 from spark_agent.sql.types import Plan
 
@@ -79,6 +80,7 @@ class PlannedQuery:
     output: Output | None  # the files that it writes
     endpoint: Endpoint | None  # where its rows go otherwise
     is_given: bool = False  # a library of the JVM takes its rows
+    schema: Schema | None = None  # of the rows that it gives
 
     @property
     def name(self) -> str:
@@ -109,4 +111,6 @@ class PlannedQuery:
             fields.update(description=self.output.path, dataset=self.output.dataset)
         elif self.endpoint is not None:
             fields.update(description=self.endpoint.description, dataset=self.endpoint.dataset)
+        if "kind" not in fields:  # else the rows stay in Spark
+            fields["schema"] = self.schema if self.output is None else self.output.schema
         return fields

@@ -15,6 +15,7 @@ from spark_agent.sql import tables
 from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.files import commands, outputs
 from spark_agent.sql.files.scans import FileScans
+from spark_agent.sql.plan_schemas import schema_given
 from spark_agent.sql.py4j_errors import in_short
 from spark_agent.sql.rerun.rerun import LAZY_REASON, LazyQueries, Rerun
 from spark_agent.sql.rewrite import plan_display, rewriter
@@ -136,6 +137,8 @@ class Queries:
         if inserts := commands.several(self._catalyst, plan, kind):
             pairs = [(insert, self._rewritten(insert, call)) for insert in inserts]
             return self._catalyst.with_children(plan, [old if new is None else new for old, new in pairs])
+        if kind == saves.CREATING:
+            self._saves.begin_table(plan)
         if saves.is_left_to_source(plan, kind, self._session.context._gateway):
             self._saves.begin(plan, call.method)
             return None
@@ -160,7 +163,7 @@ class Queries:
         if query is None or self._is_left_out(query) or not (is_run or self._needs_job(query)):
             return None
         name, call_site = self._callers.action(call.method, call.thread)
-        output = outputs.of_command(self._catalyst, plan)
+        output = outputs.of_command(self._catalyst, plan, self._saves.symlinks_of(query))
         return PlannedQuery(
             plan=plan,
             query=query,
@@ -172,6 +175,9 @@ class Queries:
             output=output,
             endpoint=endpoint,
             is_given=is_giving and endpoint is None,
+            schema=None
+            if call.gives_no_result or output is not None
+            else schema_given(self._catalyst, query),
         )
 
     def _endpoint(self, plan: Plan, kind: str, query: Plan | None, call: PlanningCall) -> Endpoint | None:

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_agent.sql import tables
+from spark_agent.sql.catalog_names import symlinks_of
 from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.tables import Endpoint
 from spark_agent.sql.types import Plan
 
 SAVING = "SaveIntoDataSourceCommand"
+CREATING = "CreateDataSourceTableAsSelectCommand"
 _OF_VERSION_1 = "org.apache.spark.sql.connector.write.V1Write"
 #: Saves that are remembered at once. Of older ones nobody waits for the query any more.
 _MOST = 1_000
@@ -47,6 +49,7 @@ class Saves:
     def __init__(self, catalyst: Catalyst) -> None:
         self._catalyst = catalyst
         self._by_columns: OrderedDict[tuple[int, ...], _Save] = OrderedDict()
+        self._tables: OrderedDict[tuple[int, ...], list[dict[str, str]]] = OrderedDict()
 
     def begin(self, command: Plan, method: str) -> None:
         """A save is planned; `command` is a SaveIntoDataSourceCommand, or one that `is_left_to_source`."""
@@ -58,6 +61,18 @@ class Saves:
         self._by_columns[self._catalyst.column_ids(query)] = _Save(endpoint, method, is_seen=may_do_nothing)
         if len(self._by_columns) > _MOST:
             self._by_columns.popitem(last=False)
+
+    def begin_table(self, command: Plan) -> None:
+        """A table is created of a query; the command that writes its files does not say which table it is."""
+        links = symlinks_of(command, command.table())
+        self._tables[self._catalyst.column_ids(command.query())] = links
+        if len(self._tables) > _MOST:
+            self._tables.popitem(last=False)
+
+    def symlinks_of(self, query: Plan | None) -> list[dict[str, str]]:
+        """The names of the table that is created of a query; none where none is."""
+        is_created = query is not None and bool(self._tables)
+        return self._tables.get(self._catalyst.column_ids(query), []) if is_created else []
 
     def endpoint_of(self, query: Plan, method: str) -> Endpoint | None:
         """Where the rows of a query go, if it is that of a save that the same call of the user's began."""

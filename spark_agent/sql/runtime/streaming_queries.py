@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from spark_agent.delivery.log import logger
 from spark_agent.driver.call_sites import call_site
 from spark_agent.driver.monkeypatch import like
 from spark_agent.sql import tables
+from spark_agent.sql.plan_schemas import schema_of_plan
+from spark_agent.sql.runtime.coarse_queries import read_by
 from spark_agent.sql.tables import Endpoint
 
 if TYPE_CHECKING:
@@ -65,7 +68,10 @@ def _publish(session: Session, coarse_queries: CoarseQueries, query: Any, format
         sources, sink = _endpoints(query, format)
         described = " ".join(filter(None, (table or sink.description, f"({sink.name})")))
         coarse_queries.publish(
-            Endpoint(f"stream {name}", described, sink.dataset), sources, reason, call_site=call_site()
+            Endpoint(f"stream {name}", described, sink.dataset, sink.schema),
+            sources,
+            reason,
+            call_site=call_site(),
         )
     except Exception as error:  # noqa: BLE001 - an agent bug: the user's stream goes on
         logger.debug("a stream is not in the graph: %r", error)
@@ -75,9 +81,10 @@ def _publish(session: Session, coarse_queries: CoarseQueries, query: Any, format
 def _endpoints(query: Any, format: str) -> tuple[list[Endpoint], Endpoint]:
     """What a stream reads, and where it writes."""
     execution = query._jsq.streamingQuery()
-    leaves = execution.analyzedPlan().collectLeaves()
-    sources = [tables.read_by(leaves.apply(index)) for index in range(leaves.size())]
-    return sources, _sink(execution.sink(), format)
+    plan = execution.analyzedPlan()
+    leaves = plan.collectLeaves()
+    sources = [read_by(leaves.apply(index)) for index in range(leaves.size())]
+    return sources, replace(_sink(execution.sink(), format), schema=schema_of_plan(plan))
 
 
 def _sink(sink: Any, format: str) -> Endpoint:

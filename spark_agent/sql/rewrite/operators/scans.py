@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from spark_agent import contract
 from spark_agent.sql import tables
@@ -43,7 +44,8 @@ def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten
     parent = walk.scans.rdd_node(plan, leaf) if persisted is None else persisted
     if parent is not None:
         number = parent
-        node = walk.nodes.operator(leaf.name, description, [number], made_at=leaf.call_sites)
+        schema = None if persisted is not None else walk.scans.schema(plan, leaf)
+        node = walk.nodes.operator(leaf.name, description, [number], made_at=leaf.call_sites, schema=schema)
     else:
         node = _source(walk, plan, leaf, description, dataset)
         number = node.number
@@ -64,7 +66,7 @@ def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten
 
 
 def _source(
-    walk: Walk, plan: Plan, leaf: Operator, description: str, dataset: dict[str, str] | None
+    walk: Walk, plan: Plan, leaf: Operator, description: str, dataset: dict[str, Any] | None
 ) -> PlanNode:
     """The node of a scan whose rows have no other node of this application."""
     reason = _NOT_FOLLOWED.get(leaf.kind, "")
@@ -78,9 +80,9 @@ def _source(
         kind="source",
         relation=contract.SOURCE,
         by_id=True,
-        dataset=dataset,
         exact=not reason,
         reason=reason or _OF_PLAN.get(leaf.kind, ""),
+        **({} if walk.nodes.is_replaying else walk.scans.about(plan, leaf, dataset)),
     )
 
 
@@ -89,7 +91,7 @@ def _is_of_rows(walk: Walk, scan: Plan) -> bool:
     return set(walk.catalyst.column_ids(scan)) <= set(walk.catalyst.column_ids(scan.relation()))
 
 
-def _scan_name(leaf: Operator, dataset: dict[str, str] | None) -> str:
+def _scan_name(leaf: Operator, dataset: dict[str, Any] | None) -> str:
     """As Spark's own pages name it; elsewhere the plan's name."""
     if leaf.kind != "LogicalRelation" or dataset is None:
         return leaf.name

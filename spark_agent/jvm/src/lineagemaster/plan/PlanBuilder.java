@@ -46,7 +46,7 @@ import scala.collection.Seq;
  */
 public final class PlanBuilder {
   /** What Spark marks the column with that says where a row is. */
-  private static final String METADATA = "__file_source_metadata_col";
+  static final String METADATA = "__file_source_metadata_col";
   private static final String ROW_INDEX = "row_index";
   /** More columns of a key are hashed as one. */
   private static final int MAX_KEY_COLUMNS = 50;

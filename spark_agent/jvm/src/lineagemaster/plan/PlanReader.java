@@ -11,6 +11,8 @@ import java.util.function.Function;
 import java.util.stream.Stream;
 import lineagemaster.delivery.Json;
 import lineagemaster.expression.ScalaLists;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.HiveTableRelation;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
@@ -19,6 +21,10 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.RepartitionOperation;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
 import scala.Tuple2;
 import scala.collection.Seq;
 
@@ -32,6 +38,8 @@ public final class PlanReader {
   private static final int MAX_FIELDS = 25;
   /** So many of the paths that a scan reads are listed. */
   private static final int MAX_ROOTS = 3;
+  /** Characters that py4j sends at once, even if some have several bytes. */
+  private static final int PIECE = 4_000;
 
   /** The name of its class, without the package. */
   public String kind(Object part) {
@@ -43,7 +51,10 @@ public final class PlanReader {
     return texts(ScalaLists.get(plan, "collectLeaves"), this::kind);
   }
 
-  /** An operator: {kind, name, text: as Spark shows it, call_sites, has_subqueries, is_deterministic, files}. */
+  /**
+   * An operator: {kind, name, text: as Spark shows it, call_sites, has_subqueries, is_deterministic, files, table: in
+   * Spark's catalog, with its database, or null}.
+   */
   public String describe(LogicalPlan plan) {
     return "{\"kind\":" + Json.quoted(kind(plan))
         + ",\"name\":" + Json.quoted(plan.nodeName())
@@ -52,7 +63,67 @@ public final class PlanReader {
         + ",\"has_subqueries\":" + !ScalaLists.get(plan, "subqueries").isEmpty()
         + ",\"is_deterministic\":" + plan.deterministic()
         + ",\"files\":" + files(relation(plan))
+        + ",\"table\":" + table(plan)
         + "}";
+  }
+
+  private static String table(LogicalPlan plan) {
+    CatalogTable table = null;
+    if (plan instanceof LogicalRelation) {
+      Option<CatalogTable> catalogTable = ((LogicalRelation) plan).catalogTable();
+      table = catalogTable.isDefined() ? catalogTable.get() : null;
+    } else if (plan instanceof HiveTableRelation) {
+      table = ((HiveTableRelation) plan).tableMeta();
+    }
+    return table == null || table.identifier().database().isEmpty()
+        ? null
+        : Json.quoted(table.identifier().database().get() + "." + table.identifier().table());
+  }
+
+  /** The columns of what a scan reads, or that another plan gives: Spark's JSON of a struct, see {@link #inPieces}. */
+  public Object schema(LogicalPlan plan) {
+    if (plan instanceof LogicalRelation) {
+      return schema(List.of(((LogicalRelation) plan).relation().schema().fields()));
+    }
+    return schemaOf(output(plan));
+  }
+
+  /** The same of columns. */
+  public Object schema(Seq<Attribute> columns) {
+    return schemaOf(ScalaLists.asJava(columns));
+  }
+
+  private static Object schemaOf(List<Attribute> columns) {
+    List<StructField> fields = new ArrayList<>();
+    for (Attribute column : columns) {
+      fields.add(new StructField(column.name(), column.dataType(), column.nullable(), column.metadata()));
+    }
+    return schema(fields);
+  }
+
+  private static Object schema(List<StructField> fields) {
+    List<StructField> kept = new ArrayList<>();
+    for (StructField field : fields) {
+      if (!field.metadata().contains(PlanBuilder.METADATA)) {
+        kept.add(new StructField(field.name(), field.dataType(), field.nullable(), Metadata.empty()));
+      }
+    }
+    return inPieces(new StructType(kept.toArray(new StructField[0])).json());
+  }
+
+  /**
+   * A text, or a list of its pieces where it is long: what py4j sends in more than one write comes 40 ms later, since
+   * the system waits for the other side to acknowledge the first.
+   */
+  private static Object inPieces(String text) {
+    if (text.length() <= PIECE) {
+      return text;
+    }
+    List<String> pieces = new ArrayList<>();
+    for (int start = 0; start < text.length(); start += PIECE) {
+      pieces.add(text.substring(start, Math.min(start + PIECE, text.length())));
+    }
+    return pieces;
   }
 
   /** The names of expressions' types: [name, ...]. */
