@@ -95,7 +95,8 @@ class Catalyst:
     def schema(self, of: Plan | Seq) -> str:
         """Spark's JSON of the struct that a scan reads, that a plan gives, or that some columns are."""
         text = self._reader.schema(of)
-        return text if isinstance(text, str) else "".join(text)
+        # py4j's iterator would ask twice, and end with an error.
+        return text if isinstance(text, str) else "".join(text.get(at) for at in range(text.size()))
 
     def types(self, expressions: list[Expression] | Seq) -> list[str]:
         """The names of their types, as in a catalog."""
