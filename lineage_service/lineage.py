@@ -617,6 +617,7 @@ class DatasetUse(Result):
         )
     )
     reason: str = field(metadata=doc("Why it is not exact; else empty."))
+    error: NodeError | None = field(default=None, metadata=doc("Error of a failed write, else null."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

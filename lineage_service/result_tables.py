@@ -62,7 +62,7 @@ DATASET_COLUMNS = (
 )  # fmt: skip
 HISTORY_COLUMNS = (
     "kind", "application_id", "application_name", "node_ids", "operation", "call_site", "at", "rows", "state",
-    "complete", "exact", "reason",
+    "complete", "exact", "reason", "error",
 )  # fmt: skip
 NODE_COLUMNS = (
     "node_id", "node", "name", "kind", "exact", "reason", "records", "from", "call_site", "path",
@@ -121,6 +121,7 @@ def history_lines(page: DatasetPage) -> Iterator[Line]:
         yield (
             *(use.kind, use.application_id, use.name, " ".join(use.node_ids), use.operation, use.call_site),
             *(use.at, use.rows, use.state, claim(use.complete), claim(use.exact), use.reason),
+            None if use.error is None else ": ".join((use.error.type, use.error.message)),
         )
 
 

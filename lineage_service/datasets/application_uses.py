@@ -12,18 +12,30 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from lineage_service.datasets.counted_rows import RowCounts
 from lineage_service.datasets.event_datasets import dataset_of, schema_of
 from lineage_service.datasets.upstream import Upstream
 from lineage_service.datasets.uses import ApplicationUses, Files, Unnamed, Use
 from lineage_service.lineage import Column, Dataset
-from lineage_service.outcomes import NodeOutcome, Outcome, actions_of, outcome_of
+from lineage_service.outcomes import actions_of, outcome_of
 from spark_agent import contract
 from spark_agent.contract.dataset_names import DatasetName, is_of_files, partition_columns, place_named
 
-__all__ = ["uses_of"]
+__all__ = ["EVENT_TYPES", "uses_of"]
 
 Event = Mapping[str, Any]
+
+_ENDS = ("source", "sink")
+#: Types of the events that say what an application wrote and read. Those of task runs, the most, are none.
+EVENT_TYPES = (
+    contract.APPLICATION_STARTED,
+    contract.APPLICATION_ENDED,
+    contract.ALIVE,
+    contract.NODE_REGISTERED,
+    contract.LINK,
+    contract.DRIVER,
+    contract.PARTITIONS,
+    contract.ACTION_ENDED,
+)
 
 
 def uses_of(application_id: str, events: Sequence[Event]) -> ApplicationUses:
@@ -33,14 +45,13 @@ def uses_of(application_id: str, events: Sequence[Event]) -> ApplicationUses:
     for event in in_order:
         by_type[event["type"]].append(event)
     started = by_type[contract.APPLICATION_STARTED]
-    outcome = outcome_of(in_order)
     is_replay = any(event.get("replay") for event in started)
-    reader = _Reader(by_type, outcome)
+    reader = _Reader(by_type)
     return ApplicationUses(
         application_id=application_id,
         name=str(started[0]["name"]) if started else application_id,
         began=int((started or in_order)[0]["time"]),
-        outcome=outcome,
+        outcome=outcome_of(in_order),
         uses=() if is_replay else tuple(reader.uses()),
         unnamed=() if is_replay else tuple(reader.unnamed()),
     )
@@ -49,36 +60,34 @@ def uses_of(application_id: str, events: Sequence[Event]) -> ApplicationUses:
 class _Reader:
     """The events of one application, by their types and in order."""
 
-    def __init__(self, events: Mapping[str, Sequence[Event]], outcome: Outcome) -> None:
-        self._outcome = outcome
+    def __init__(self, events: Mapping[str, Sequence[Event]]) -> None:
         self._nodes: dict[int, Event] = {}
         self._began: dict[int, int] = {}
         for event in events.get(contract.NODE_REGISTERED, ()):
             self._nodes[event["node"]] = event
             self._began.setdefault(event["node"], event["time"])
+        self._datasets = {
+            number: dataset for number, node in self._nodes.items() if (dataset := _dataset(node)) is not None
+        }
         self._ended = {event["node"]: event for event in events.get(contract.ACTION_ENDED, ())}
         self._outcomes = actions_of(events.get(contract.ACTION_ENDED, ()))
         self._partitions: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
         for event in events.get(contract.PARTITIONS, ()):
             self._partitions[event["node"]] += event["partitions"]
-        runs = events.get(contract.RUN_COMMITTED, ())
-        links = [*events.get(contract.LINK, ()), *events.get(contract.DRIVER, ())]
-        self._upstream = Upstream(self._nodes, links, runs)
-        self._rows = RowCounts(self._nodes, self._upstream.parents)
-        for run in runs:
-            self._rows.add(run)
+        self._upstream = Upstream(
+            self._nodes, [*events.get(contract.LINK, ()), *events.get(contract.DRIVER, ())]
+        )
 
     def uses(self) -> Iterable[Use]:
         """By the numbers of their nodes."""
         for number, node in sorted(self._nodes.items()):
-            dataset = _dataset(node)
-            if dataset is not None:
-                yield self._use(number, node, dataset)
+            if number in self._datasets:
+                yield self._use(number, node, self._datasets[number])
 
     def unnamed(self) -> Iterable[Unnamed]:
         """By the numbers of their nodes."""
         for number, node in sorted(self._nodes.items()):
-            if node["kind"] in ("source", "sink") and _dataset(node) is None and not _is_followed(node):
+            if node["kind"] in _ENDS and number not in self._datasets and not _is_followed(node):
                 text = " ".join(dict.fromkeys((node["name"], node["description"]))).strip()
                 yield Unnamed(
                     number, text, node["kind"] == "sink", self._at(number), node.get("reason") or ""
@@ -86,8 +95,6 @@ class _Reader:
 
     def _use(self, number: int, node: Event, dataset: Dataset) -> Use:
         is_write = node["kind"] == "sink"
-        exact, reason = self._upstream.exactness(number)
-        outcome: NodeOutcome | None = self._outcomes.get(number)
         return Use(
             node=number,
             operation=node["name"],
@@ -98,10 +105,8 @@ class _Reader:
             format=dataset.format.partition(" ")[0],
             at=self._at(number),
             files={} if is_write or not is_of_files(dataset.format) else self._files(number),
-            state=None if outcome is None else outcome.state,
-            rows=self._row_count(number),
-            exact=exact,
-            reason=reason,
+            outcome=self._outcomes.get(number),
+            reason=node.get("reason") or "",
             is_followed=_is_followed(node),
             schema=_schema(node.get("schema")),
             partitions=dataset.partitions,
@@ -113,10 +118,6 @@ class _Reader:
         """When an action ended; else when it began, as others do."""
         ended = self._ended.get(number)
         return int(self._began[number] if ended is None else ended["time"])
-
-    def _row_count(self, number: int) -> int | None:
-        reported = self._ended.get(number, {}).get("rows")
-        return int(reported) if isinstance(reported, int) else self._rows.of(number)
 
     def _files(self, number: int) -> Files:
         by_folder: dict[str, dict[str, None]] = defaultdict(dict)
@@ -138,7 +139,7 @@ def _is_followed(node: Event) -> bool:
 
 def _dataset(node: Event) -> Dataset | None:
     """What a source or sink names; None of what is in memory, or has a name for people only."""
-    dataset = dataset_of(node.get("dataset")) if node["kind"] in ("source", "sink") else None
+    dataset = dataset_of(node.get("dataset")) if node["kind"] in _ENDS else None
     return dataset if dataset is not None and dataset.name else None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 from lineage_service.datasets.places import (
@@ -50,7 +51,7 @@ class Entry:
     @property
     def uses(self) -> Iterator[Placed]:
         """The latest first, those that wrote before those that read."""
-        return iter((*reversed(self.writes), *reversed(self.reads)))
+        return chain(reversed(self.writes), reversed(self.reads))
 
     @property
     def format(self) -> str:

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from lineage_service.datasets.catalogue import Entry, Placed
-from lineage_service.datasets.summaries import IsComplete, state_of
+from lineage_service.datasets.summaries import DetailsOf, state_of
+from lineage_service.datasets.uses import UseDetails
 from lineage_service.lineage import DatasetUse
 from spark_agent import contract
 
@@ -30,11 +31,13 @@ def history(entry: Entry) -> Mapping[Key, Sequence[Placed]]:
     return dict(sorted(uses.items(), reverse=True))
 
 
-def use_of(uses: Sequence[Placed], is_complete: IsComplete, now_ms: float) -> DatasetUse:
+def use_of(uses: Sequence[Placed], details_of: DetailsOf, now_ms: float) -> DatasetUse:
     """One line of the history. `now_ms` is Unix time."""
     first, application = uses[0].use, uses[0].application
-    counts = [used.use.rows for used in uses]
-    unclear = next((used.use for used in uses if not used.use.exact), None)
+    details = details_of(application.application_id)
+    all_of = [details.uses.get(used.use.node, UseDetails()) for used in uses]
+    counts = [one.rows for one in all_of]
+    unclear = next((one for one in all_of if not one.exact), None)
     return DatasetUse(
         kind="write" if first.is_write else "read",
         application_id=application.application_id,
@@ -45,7 +48,8 @@ def use_of(uses: Sequence[Placed], is_complete: IsComplete, now_ms: float) -> Da
         at=min(used.use.at for used in uses),
         rows=None if None in counts else sum(count for count in counts if count is not None),
         state=state_of(uses[0], now_ms),
-        complete=is_complete(application.application_id),
+        complete=details.complete,
         exact=unclear is None,
         reason="" if unclear is None else unclear.reason,
+        error=None if first.outcome is None else first.outcome.error,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from lineage_service.datasets.catalogue import Catalogue, Placed
@@ -53,12 +54,16 @@ class Neighbours:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        before: dict[DatasetName, dict[str, dict[DatasetName, bool]]] = defaultdict(dict)
-        behind: dict[DatasetName, dict[str, dict[DatasetName, bool]]] = defaultdict(dict)
         self._runs: dict[str, list[ApplicationUses]] = defaultdict(list)
         for application in catalogue.applications:
             self._runs[application.name].append(application)
-        for entry in catalogue.entries.values():
+
+    @cached_property
+    def _steps(self) -> Mapping[Direction, _Steps]:
+        """Made when a graph is asked for: lists do without."""
+        before: dict[DatasetName, dict[str, dict[DatasetName, bool]]] = defaultdict(dict)
+        behind: dict[DatasetName, dict[str, dict[DatasetName, bool]]] = defaultdict(dict)
+        for entry in self._catalogue.entries.values():
             for read in entry.reads:
                 behind[entry.place].setdefault(read.application.name, {})
             for write in entry.writes:
@@ -67,7 +72,7 @@ class Neighbours:
                     sources[place] = sources.get(place, False) or is_certain
                     outputs = behind[place].setdefault(write.application.name, {})
                     outputs[entry.place] = outputs.get(entry.place, False) or is_certain
-        self._steps: Mapping[Direction, _Steps] = {"backward": before, "forward": behind}
+        return {"backward": before, "forward": behind}
 
     def _sources(self, write: Placed) -> Iterator[tuple[DatasetName, bool]]:
         for number, is_certain in write.use.behind:

@@ -16,7 +16,7 @@ from lineage_service.datasets.catalogue import Catalogue, Entry
 from lineage_service.datasets.history import history, use_of
 from lineage_service.datasets.neighbours import Neighbours
 from lineage_service.datasets.search import dataset_named, datasets_with
-from lineage_service.datasets.summaries import IsComplete, summary_of
+from lineage_service.datasets.summaries import DetailsOf, summary_of
 from lineage_service.errors import InvalidQueryError
 from lineage_service.lineage import DatasetPage, Datasets
 from lineage_service.queries import DatasetQuery, DatasetsQuery
@@ -30,7 +30,7 @@ class CatalogueState:
 
     catalogue: Catalogue
     neighbours: Neighbours
-    is_complete: IsComplete
+    details_of: DetailsOf
     now_ms: float
     unread_applications: int = 0
 
@@ -43,7 +43,7 @@ def datasets_page(state: CatalogueState, query: DatasetsQuery) -> Datasets:
     page = rest[: query.limit]
     is_last = len(page) == len(rest)
     return Datasets(
-        datasets=tuple(summary_of(entry, state.is_complete, state.now_ms) for entry in page),
+        datasets=tuple(summary_of(entry, state.details_of, state.now_ms) for entry in page),
         total=len(entries),
         next=None if is_last else _encoded(_digest("datasets", query.text), _order(page[-1])),
         unread_applications=state.unread_applications,
@@ -62,8 +62,8 @@ def dataset_page(state: CatalogueState, query: DatasetQuery) -> DatasetPage:
         entry.place, direction=query.direction, depth=query.depth, now_ms=state.now_ms
     )
     return DatasetPage(
-        dataset=summary_of(entry, state.is_complete, state.now_ms),
-        history=tuple(use_of(uses[key], state.is_complete, state.now_ms) for key in page),
+        dataset=summary_of(entry, state.details_of, state.now_ms),
+        history=tuple(use_of(uses[key], state.details_of, state.now_ms) for key in page),
         total=len(uses),
         next=None if len(page) == len(keys) else _encoded(digest, page[-1]),
         graph=graph,
@@ -111,7 +111,7 @@ def _decoded(
         packed = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         of, *values = json.loads(packed)
         key = read(values)
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         raise InvalidQueryError("the cursor is not one that this service gave out") from None
     if of != digest:
         raise InvalidQueryError("the cursor is one of another query")

@@ -8,20 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from lineage_service.datasets.catalogue import Entry, Placed
+from lineage_service.datasets.uses import ApplicationDetails, UseDetails
 from lineage_service.lineage import DatasetSummary, DatasetUseState, DatasetWrite
 from lineage_service.outcomes import Outcome
 from spark_agent import contract
 
-__all__ = ["FAILED", "IsComplete", "application_state", "jobs_of", "remark_of", "state_of", "summary_of"]
+__all__ = ["FAILED", "DetailsOf", "application_state", "jobs_of", "remark_of", "state_of", "summary_of"]
 
 #: States of a write that left nothing, or not all.
 FAILED = frozenset(("failed", "aborted", "lost"))
 
-IsComplete = Callable[[str], bool]
-"""Whether the lineage of an application is complete."""
+DetailsOf = Callable[[str], ApplicationDetails]
+"""What task runs say of an application."""
 
 
-def summary_of(entry: Entry, is_complete: IsComplete, now_ms: float) -> DatasetSummary:
+def summary_of(entry: Entry, details_of: DetailsOf, now_ms: float) -> DatasetSummary:
     """`now_ms` is Unix time: an application is lost because nothing came of it."""
     states = [state_of(write, now_ms) for write in entry.writes]
     return DatasetSummary(
@@ -32,8 +33,8 @@ def summary_of(entry: Entry, is_complete: IsComplete, now_ms: float) -> DatasetS
         aliases=entry.aliases,
         schema=next((used.use.schema for used in entry.uses if used.use.schema), ()),
         partitions=next((used.use.partitions for used in entry.uses if used.use.partitions), ()),
-        written=_written(entry.writes[-1], is_complete, now_ms) if entry.writes else None,
-        read_at=max((read.application.began for read in entry.reads), default=None),
+        written=_written(entry.writes[-1], details_of, now_ms) if entry.writes else None,
+        read_at=max((read.use.at for read in entry.reads), default=None),
         writers=len(jobs_of(entry.writes)),
         readers=len(jobs_of(entry.reads)),
         runs=len(entry.writes),
@@ -42,23 +43,24 @@ def summary_of(entry: Entry, is_complete: IsComplete, now_ms: float) -> DatasetS
     )
 
 
-def _written(write: Placed, is_complete: IsComplete, now_ms: float) -> DatasetWrite:
+def _written(write: Placed, details_of: DetailsOf, now_ms: float) -> DatasetWrite:
     application_id = write.application.application_id
+    details = details_of(application_id)
     return DatasetWrite(
         application_id=application_id,
         name=write.application.name,
         node_id=contract.node_id(application_id, write.use.node),
         at=write.use.at,
-        rows=write.use.rows,
+        rows=details.uses.get(write.use.node, UseDetails()).rows,
         state=state_of(write, now_ms),
-        complete=is_complete(application_id),
+        complete=details.complete,
     )
 
 
 def state_of(used: Placed, now_ms: float) -> DatasetUseState:
     """How a write ended. Of a read, and where an agent did not report it, how the application did."""
-    if used.use.state is not None:
-        return used.use.state
+    if used.use.outcome is not None:
+        return used.use.outcome.state
     return application_state(used.application.outcome, now_ms)
 
 

@@ -1,9 +1,9 @@
-"""What stands before the operations of one application: sources, and whether all of it is exact. Pure."""
+"""What stands before the operations of one application. Pure."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from spark_agent import contract
@@ -16,7 +16,7 @@ Event = Mapping[str, Any]
 class Upstream:
     """The operations by who reads whom. `nodes` are registrations, by their numbers."""
 
-    def __init__(self, nodes: Mapping[int, Event], links: Iterable[Event], runs: Sequence[Event]) -> None:
+    def __init__(self, nodes: Mapping[int, Event], links: Iterable[Event]) -> None:
         """`links` are those of nodes, and of values that an action returned to the program."""
         self._nodes = nodes
         ports: dict[int, dict[int, int]] = defaultdict(dict)
@@ -27,34 +27,23 @@ class Upstream:
                 ports[link["target"]][link["port"]] = link["source"]
         #: Node -> the nodes that it reads, by port.
         self.parents = {node: [by_port[port] for port in sorted(by_port)] for node, by_port in ports.items()}
-        self._not_overridden = {
-            node for run in runs for node in {*run["nodes"]} - {*(run.get("overridden") or ())}
-        }
-        self._overridden = {node for run in runs for node in run.get("overridden") or ()}
 
     def sources(self, node: int) -> dict[int, bool]:
         """The sources before a node, each with whether it is certain that rows came from there.
 
         Rows of a list that the program made may have come from what an action had given it.
         """
-        certain = self._behind({node})
+        certain = self.behind({node})
         sources = {number: True for number in certain if self._nodes[number]["kind"] == "source"}
         lists = [number for number in sources if self._is_in_memory(number)]
         if lists:
             earlier = {action for action in self._collecting_actions() if action < max(lists)}
-            for number in self._behind(earlier):
+            for number in self.behind(earlier):
                 if self._nodes[number]["kind"] == "source":
                     sources.setdefault(number, False)
         return sources
 
-    def exactness(self, node: int) -> tuple[bool, str]:
-        """Are a node and all before it exact? If not, why."""
-        for number in sorted(self._behind({node}), reverse=True):
-            if not self._is_exact(number):
-                return False, self._nodes[number].get("reason") or ""
-        return True, ""
-
-    def _behind(self, nodes: Iterable[int]) -> set[int]:
+    def behind(self, nodes: Iterable[int]) -> set[int]:
         """These and all before them, of those that are registered."""
         reached: set[int] = set()
         stack = list(nodes)
@@ -64,12 +53,6 @@ class Upstream:
                 reached.add(number)
                 stack.extend(self._before.get(number, ()))
         return reached
-
-    def _is_exact(self, number: int) -> bool:
-        """A partition of which every row was followed is exact, too."""
-        node = self._nodes[number]
-        is_followed = number in self._overridden and number not in self._not_overridden
-        return bool(node["exact"]) or (node["relation"] == contract.PARTITION and is_followed)
 
     def _is_in_memory(self, number: int) -> bool:
         node = self._nodes[number]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lineage_service.lineage import ActionState, Column
-from lineage_service.outcomes import Outcome
+from lineage_service.lineage import Column
+from lineage_service.outcomes import NodeOutcome, Outcome
 from spark_agent.contract.dataset_names import DatasetName
 
-__all__ = ["ApplicationUses", "Files", "Unnamed", "Use"]
+__all__ = ["ApplicationDetails", "ApplicationUses", "Files", "Unnamed", "Use", "UseDetails"]
 
 Files = Mapping[DatasetName, tuple[str, ...]]
 """The names of the files that a source read, by their folder. Of the partitions of a table it is that, and no
@@ -32,9 +32,7 @@ class Use:
     format: str
     at: int
     files: Files = field(default_factory=dict)
-    state: ActionState | None = None
-    rows: int | None = None
-    exact: bool = True
+    outcome: NodeOutcome | None = None
     reason: str = ""
     #: False: its query was not followed, so other files than `files` may have been read.
     is_followed: bool = True
@@ -65,3 +63,20 @@ class ApplicationUses:
     outcome: Outcome
     uses: tuple[Use, ...] = ()
     unnamed: tuple[Unnamed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UseDetails:
+    """What task runs say of a source or a sink: `rows` is None where they are not counted."""
+
+    rows: int | None = None
+    exact: bool = True
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationDetails:
+    """What only all events of an application say: lists and graphs do without."""
+
+    complete: bool
+    uses: Mapping[int, UseDetails]  # by node

@@ -6,7 +6,7 @@ one look at a thousand small files costs less than a thousand looks. Not for sev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -30,14 +30,19 @@ class EventReader(Protocol):
 
     def events(self, application_id: str) -> Events: ...
 
-    def events_of(self, application_ids: Sequence[str]) -> Mapping[str, Events]: ...
+    def events_of(
+        self, application_ids: Sequence[str], types: Collection[str] | None = None
+    ) -> Mapping[str, Events]: ...
 
 
 class ApplicationCache(Generic[T]):
     """One value for each application that has events."""
 
-    def __init__(self, store: EventReader, value_of: Callable[[str, Events], T]) -> None:
-        self._store, self._value_of = store, value_of
+    def __init__(
+        self, store: EventReader, value_of: Callable[[str, Events], T], types: Collection[str]
+    ) -> None:
+        """`value_of` needs the events of these `types`. It may get others."""
+        self._store, self._value_of, self._types = store, value_of, types
         self._version: object = None
         self._values: dict[str, tuple[object, T]] = {}  # by application, with its version
         #: Applications whose events cannot be read now.
@@ -53,6 +58,11 @@ class ApplicationCache(Generic[T]):
         cached = self._values.get(application_id)
         return None if cached is None else cached[1]
 
+    def version_of(self, application_id: str) -> object:
+        """Differs from an earlier answer if more of it came. None of an application without a value."""
+        cached = self._values.get(application_id)
+        return None if cached is None else cached[0]
+
     def refresh(self) -> bool:
         """Read what came since; whether the values may differ now."""
         version = self._store.version()
@@ -67,7 +77,8 @@ class ApplicationCache(Generic[T]):
         }
         for chunk in _chunks(name for name in versions if name not in values):
             for application_id, events in self._read(chunk, unread):
-                values[application_id] = versions[application_id], self._value_of(application_id, events)
+                if events:
+                    values[application_id] = versions[application_id], self._value_of(application_id, events)
         self._values, self.unread = values, frozenset(unread)
         self._version = None if unread else version
         return True
@@ -75,7 +86,7 @@ class ApplicationCache(Generic[T]):
     def _read(self, application_ids: Sequence[str], unread: set[str]) -> Iterable[tuple[str, Events]]:
         """One that cannot be read keeps none of the others from being read."""
         try:
-            return self._store.events_of(application_ids).items()
+            return self._store.events_of(application_ids, self._types).items()
         except StoreUnavailableError:
             return self._read_each(application_ids, unread)
 

@@ -81,12 +81,12 @@ _ANY = object()
 class Contents:
     """What a table has of one application. `version` differs from an earlier one if files came or went.
 
-    `paths` are those of the files within the table.
+    `uris` are those of the files.
     """
 
     version: int
     rows: int
-    paths: tuple[str, ...] = ()
+    uris: tuple[str, ...] = ()
 
 
 NOTHING = Contents(version=0, rows=0)
@@ -199,9 +199,10 @@ class Table:
                 self._location.sync(self._name, range(version + 1, delta.version() + 1))
 
     def files(self, application_id: str, node: int | None) -> list[str]:
-        predicate: list[tuple[str, str, Any]] = [("application_id", "=", application_id)]
-        if node is not None:
-            predicate.append(("node", "=", node))
+        """URIs of those that hold something of the application, and with `node` perhaps of that."""
+        if node is None:
+            return list(self.contents().get(application_id, NOTHING).uris)
+        predicate: list[tuple[str, str, Any]] = [("application_id", "=", application_id), ("node", "=", node)]
         with self._refreshed() as delta:
             return delta.file_uris(file_pruning_predicate=predicate)
 
@@ -216,7 +217,7 @@ class Table:
                     row["partition.application_id"]: Contents(
                         version=hash(frozenset(row["path_list"])),
                         rows=row["num_records_sum"] or 0,
-                        paths=tuple(map(unquote, row["path_list"])),
+                        uris=tuple(f"{self._uri}/{unquote(path)}" for path in row["path_list"]),
                     )
                     for row in rows
                 }

@@ -101,8 +101,13 @@ class FlowStore(Protocol):
     def events(self, application_id: str) -> list[dict[str, Any]]:
         """The application's events, decoded, by time; an event that was sent twice comes once."""
 
-    def events_of(self, application_ids: Sequence[str]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """The same of several applications, read together. Those without events are left out."""
+    def events_of(
+        self, application_ids: Sequence[str], types: Collection[str] | None = None
+    ) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """The same of several applications, read together; of `types` alone, if these are named.
+
+        Applications without such events are left out.
+        """
 
     def receipts(self, application_id: str) -> list[tuple[int, int]]:
         """(run, seq) of the application's stored blocks, in no order."""
@@ -281,13 +286,16 @@ class DeltaFlowStore:
     def events(self, application_id: str) -> list[dict[str, Any]]:
         return _decoded(self._read("events", self.files("events", application_id), ["time", "body"]))
 
-    def events_of(self, application_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    def events_of(
+        self, application_ids: Sequence[str], types: Collection[str] | None = None
+    ) -> dict[str, list[dict[str, Any]]]:
         contents = self._tables["events"].contents()
-        paths = [path for name in application_ids for path in contents.get(name, NOTHING).paths]
+        uris = [uri for name in application_ids for uri in contents.get(name, NOTHING).uris]
         with translated_errors(self.location.table("events")):
-            files = self.location.files("events", paths)
+            files = self.location.files("events", uris)
         events: dict[str, list[dict[str, Any]]] = {}
-        for event in _decoded(self._read("events", files, ["time", "body"])):
+        chosen = None if types is None else pyarrow.dataset.field("type").isin(list(types))
+        for event in _decoded(self._read("events", files, ["time", "body"], chosen)):
             events.setdefault(event["application_id"], []).append(event)
         return events
 
@@ -316,10 +324,16 @@ class DeltaFlowStore:
     def version_of(self, application_id: str) -> int:
         return hash(tuple(frozenset(self.files(table, application_id)) for table in ("events", "blocks")))
 
-    def _read(self, table: str, files: Sequence[str], columns: list[str]) -> pa.Table:
+    def _read(
+        self,
+        table: str,
+        files: Sequence[str],
+        columns: list[str],
+        chosen: pyarrow.dataset.Expression | None = None,
+    ) -> pa.Table:
         with translated_read_errors():
             stored = pyarrow.dataset.dataset(files, schema=TABLES[table], format="parquet")
-            return stored.to_table(columns=columns)
+            return stored.to_table(columns=columns, filter=chosen)
 
 
 def _decoded(stored: pa.Table) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ that one suite of tests can compare the two.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -67,9 +67,16 @@ class MemoryFlowStore:
         chosen.sort(key=lambda event: event.time)
         return [dict(event.event) for event in {event.body: event for event in chosen}.values()]
 
-    def events_of(self, application_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-        every = {application_id: self.events(application_id) for application_id in application_ids}
-        return {application_id: events for application_id, events in every.items() if events}
+    def events_of(
+        self, application_ids: Sequence[str], types: Collection[str] | None = None
+    ) -> dict[str, list[dict[str, Any]]]:
+        chosen = {
+            application_id: [
+                event for event in self.events(application_id) if types is None or event["type"] in types
+            ]
+            for application_id in application_ids
+        }
+        return {application_id: events for application_id, events in chosen.items() if events}
 
     def receipts(self, application_id: str) -> list[tuple[int, int]]:
         return [(run, seq) for application, run, seq in self._blocks if application == application_id]

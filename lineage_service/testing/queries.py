@@ -19,7 +19,7 @@ from lineage_service.conditions.filters import Where
 from lineage_service.datasets.catalogue import Catalogue
 from lineage_service.datasets.neighbours import Neighbours
 from lineage_service.datasets.pages import CatalogueState, dataset_page, datasets_page
-from lineage_service.datasets.uses import ApplicationUses, Use
+from lineage_service.datasets.uses import ApplicationDetails, ApplicationUses, Use, UseDetails
 from lineage_service.errors import (
     InvalidQueryError,
     NotFoundError,
@@ -47,7 +47,7 @@ from lineage_service.lineage import (
     ValueStep,
 )
 from lineage_service.newest_application import LAST
-from lineage_service.outcomes import Outcome
+from lineage_service.outcomes import NodeOutcome, Outcome
 from lineage_service.queries import (
     ALL_COLUMNS,
     DatasetQuery,
@@ -151,7 +151,7 @@ class MemoryQueries:
         return CatalogueState(
             catalogue=catalogue,
             neighbours=Neighbours(catalogue),
-            is_complete=lambda application_id: self.application(application_id).complete,
+            details_of=lambda application_id: _details(self._index(application_id).lineage),
             now_ms=0,
         )
 
@@ -345,9 +345,7 @@ def _uses(lineage: MemoryLineage) -> ApplicationUses:
                 place=normal_name(node.dataset.namespace, node.dataset.name, node.dataset.format),
                 format=node.dataset.format,
                 at=application.ended or application.started if node.kind == "sink" else application.started,
-                state=node.state,
-                rows=node.records,
-                exact=node.exact,
+                outcome=None if node.state is None else NodeOutcome(state=node.state, error=node.error),
                 reason=node.reason,
                 behind=tuple(behind(node.node_id)) if node.kind == "sink" else (),
             )
@@ -355,6 +353,11 @@ def _uses(lineage: MemoryLineage) -> ApplicationUses:
             if node.dataset is not None
         ),
     )
+
+
+def _details(lineage: MemoryLineage) -> ApplicationDetails:
+    uses = {node.node: UseDetails(node.records, node.exact, node.reason) for node in lineage.graph.nodes}
+    return ApplicationDetails(complete=lineage.application.complete, uses=uses)
 
 
 def _hash(node_id: str, record_id: str) -> str:

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lineage_service.datasets.application_uses import uses_of
+from lineage_service.datasets.application_details import details_of
+from lineage_service.datasets.application_uses import EVENT_TYPES, uses_of
 from lineage_service.datasets.catalogue import Catalogue
 from lineage_service.datasets.neighbours import Neighbours
 from lineage_service.datasets.pages import CatalogueState
-from lineage_service.datasets.uses import ApplicationUses
+from lineage_service.datasets.uses import ApplicationDetails, ApplicationUses
 from lineage_service.decode.batches import event_batch
 from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
@@ -83,7 +84,13 @@ class Job:
         return self
 
     def uses(self) -> ApplicationUses:
-        return uses_of(self.application_id, [json.loads(message) for message in self.events])
+        events = [json.loads(message) for message in self.events]
+        return uses_of(self.application_id, [event for event in events if event["type"] in EVENT_TYPES])
+
+    def details(self) -> ApplicationDetails:
+        """It is complete."""
+        uses = [use.node for use in self.uses().uses]
+        return ApplicationDetails(True, details_of([json.loads(message) for message in self.events], uses))
 
 
 def dataset(path: str, format: str = "text", namespace: str = "file", **more: Any) -> dict[str, Any]:
@@ -96,9 +103,12 @@ def catalogue(*jobs: Job) -> Catalogue:
 
 def state(*jobs: Job, now_ms: float = 0) -> CatalogueState:
     """All of them are complete."""
-    made = catalogue(*jobs)
+    made, by_id = catalogue(*jobs), {job.application_id: job for job in jobs}
     return CatalogueState(
-        catalogue=made, neighbours=Neighbours(made), is_complete=lambda _name: True, now_ms=now_ms
+        catalogue=made,
+        neighbours=Neighbours(made),
+        details_of=lambda name: by_id[name].details(),
+        now_ms=now_ms,
     )
 
 

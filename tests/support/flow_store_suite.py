@@ -181,6 +181,8 @@ class FlowStoreSuite:
         assert dict(read) == {name: store.events(name) for name in names}
         assert [len(read[name]) for name in names] == [3, 2, 2]
         assert dict(store.events_of([])) == {}
+        assert store.events_of(names, [contract.LINK]) == read
+        assert dict(store.events_of(names, [contract.PERSISTED])) == {}
 
     def test_events_have_their_columns(self, store: FlowStore) -> None:
         store.write_events(

@@ -162,6 +162,7 @@ export interface DatasetUse {
   complete: boolean;
   exact: boolean;
   reason: string;
+  error: NodeError | null;
 }
 
 /** The latest write of a dataset. */

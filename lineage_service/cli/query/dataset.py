@@ -12,6 +12,7 @@ from lineage_service.cli.query.datasets import COLOURS, more_notes
 from lineage_service.cli.query.output import (
     Output,
     add_format_flags,
+    error_text,
     moment,
     plain,
     print_line,
@@ -20,6 +21,7 @@ from lineage_service.cli.query.output import (
     without_folders,
 )
 from lineage_service.cli.query.start import add_page_flags, store_queries, whole_number
+from lineage_service.datasets.summaries import FAILED
 from lineage_service.lineage import DatasetGraph, DatasetGraphNode, DatasetPage
 from lineage_service.queries import DatasetQuery
 from lineage_service.result_tables import HISTORY_COLUMNS, history_lines
@@ -73,8 +75,13 @@ def _notes(page: DatasetPage) -> list[str]:
     notes += dict.fromkeys(
         f"{use.name} ({use.application_id}) is an upper bound: {use.reason}"
         for use in page.history
-        if not use.exact
+        if not use.exact and use.state not in FAILED
     )
+    notes += [
+        f"{use.name} ({use.application_id}) failed: {error_text(use.error)}"
+        for use in page.history
+        if use.error is not None
+    ]
     return notes + more_notes(page.next, page.unread_applications)
 
 

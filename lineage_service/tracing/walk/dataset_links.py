@@ -16,7 +16,13 @@ from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 
 from lineage_service.store.application_cache import ApplicationCache, EventReader
-from lineage_service.tracing.walk.linked_files import FileSplit, LinkedFiles, UnfollowedReader, linked_files
+from lineage_service.tracing.walk.linked_files import (
+    EVENT_TYPES,
+    FileSplit,
+    LinkedFiles,
+    UnfollowedReader,
+    linked_files,
+)
 
 __all__ = ["FilesOfApplications"]
 
@@ -29,7 +35,7 @@ class FilesOfApplications:
 
     def __init__(self, store: EventReader) -> None:
         self._lock = Lock()
-        self._files = ApplicationCache(store, linked_files)
+        self._files = ApplicationCache(store, linked_files, EVENT_TYPES)
         self._unfollowed: dict[str, list[UnfollowedReader]] = {}  # by their places
         self._written_to: dict[str, list[FileSplit]] = {}
         self._read_from: dict[str, list[FileSplit]] = {}

@@ -17,7 +17,15 @@ from lineage_service.tracing.model.event_log import add_partitions
 from spark_agent import contract
 from spark_agent.contract.dataset_names import location_of
 
-__all__ = ["FileSplit", "LinkedFiles", "UnfollowedReader", "linked_files"]
+__all__ = ["EVENT_TYPES", "FileSplit", "LinkedFiles", "UnfollowedReader", "linked_files"]
+
+#: Types of the events that say which files an application read and wrote.
+EVENT_TYPES = (
+    contract.APPLICATION_STARTED,
+    contract.NODE_REGISTERED,
+    contract.PARTITIONS,
+    contract.RUN_KEPT,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,6 +104,9 @@ def test_a_failed_write_is_a_failed_run(ran: Ran) -> None:
     result = ran.of("broken")
     assert result.written is not None
     assert (result.written.state, result.runs, result.failed_runs) == ("failed", 1, 1)
+    (use,) = ran.queries.dataset(DatasetQuery(name=result.name)).history
+    assert use.error is not None
+    assert "ZeroDivisionError" in use.error.type + use.error.message
 
 
 def test_a_part_file_and_a_folder_of_a_partition_lead_to_their_table(ran: Ran) -> None:

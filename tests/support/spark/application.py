@@ -6,7 +6,7 @@ import contextlib
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,9 @@ class ParquetStore:
     def events(self, application_id: str) -> Sequence[Mapping[str, Any]]:
         return [row.event for row in self.event_rows if row.application_id == application_id]
 
-    def events_of(self, application_ids: Sequence[str]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    def events_of(
+        self, application_ids: Sequence[str], types: Collection[str] | None = None
+    ) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         return {application_id: self.events(application_id) for application_id in application_ids}
 
     def rows(self, application_id: str) -> Mapping[str, int]:

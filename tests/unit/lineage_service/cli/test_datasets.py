@@ -36,7 +36,8 @@ def store(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = job("app-3", "Report", 3)
     read = broken.read("/data/monthly", ["/data/monthly/month=1/part-0"], rows=4)
     sink = broken.node("sink", contract.IDENTITY, [read], dataset=dataset("/data/report"))
-    broken.tell(contract.ACTION_ENDED, node=sink, state="failed")
+    error = {"type": "ZeroDivisionError", "message": "division by zero", "frame": "report.py:7"}
+    broken.tell(contract.ACTION_ENDED, node=sink, state="failed", error=error)
     broken.end(state="failed")
     stream = job("app-4", "Stream", 4)
     stream.unfollowed([{"dataset": dataset("/data/monthly")}], {"name": "console"})
@@ -95,6 +96,11 @@ def test_one_dataset_has_its_history_and_its_neighbours(said: Callable[..., str]
     assert f"/in -> Nightly (2 runs, last {moment(2 * DAY_MS)}) -> /data/monthly" in text
     assert f"/data/monthly -> Report (1 run, 1 failed, last {moment(3 * DAY_MS)}) -> /data/report" in text
     assert "Stream (app-4) is an upper bound: it is a stream" in lines
+
+
+def test_a_failed_write_says_why(said: Callable[..., str]) -> None:
+    *_, note = said("dataset", "report").splitlines()
+    assert note == "Report (app-3) failed: ZeroDivisionError: division by zero at report.py:7"
 
 
 def test_a_relative_path_of_this_machine_is_made_whole(

@@ -8,6 +8,7 @@ import pytest
 from lineage_service.datasets.application_uses import uses_of
 from lineage_service.datasets.uses import Use
 from lineage_service.lineage import Column
+from lineage_service.outcomes import NodeOutcome
 from spark_agent import contract
 from tests.support.dataset_applications import Job, dataset
 
@@ -98,36 +99,15 @@ def test_a_table_made_of_an_action_of_the_driver_is_certain() -> None:
     assert dict(job.uses().uses[-1].behind)[source] is True
 
 
-def test_a_write_is_exact_where_everything_before_it_is() -> None:
-    job = Job("app")
-    source = job.read("/in")
-    unclear = job.node("operator", contract.FLOWS, [source], exact=False, reason="mapInPandas reads all")
-    job.write("/out/a", [source])
-    job.write("/out/b", [unclear])
-    a, b = (use for use in job.uses().uses if use.is_write)
-    assert (a.exact, a.reason) == (True, "")
-    assert (b.exact, b.reason) == (False, "mapInPandas reads all")
-
-
-def test_a_partition_of_which_every_row_was_followed_is_exact() -> None:
-    job = Job("app")
-    source = job.read("/in")
-    whole = job.node("operator", contract.PARTITION, [source], exact=False, reason="it reads partitions")
-    job.run(source, [whole], 2, 2, overridden=[whole])
-    job.write("/out", [whole])
-    assert job.uses().uses[-1].exact
-    job.run(source, [whole], 2, 2, split=1)
-    assert not job.uses().uses[-1].exact
-
-
 @pytest.mark.parametrize("state", ["complete", "failed", "aborted"])
 def test_how_a_write_ended_is_known(state: str) -> None:
     job = Job("app", began=3)
     number = job.node("sink", contract.IDENTITY, dataset=dataset("/out"))
-    assert only_use(job).state is None
+    assert only_use(job).outcome is None
     job.time = 9
     job.tell(contract.ACTION_ENDED, node=number, state=state)
-    assert (only_use(job).state, only_use(job).at) == (state, 9)
+    assert only_use(job).outcome == NodeOutcome(state=state, error=None)  # type: ignore[arg-type]
+    assert only_use(job).at == 9
 
 
 def test_schema_partition_columns_and_aliases_are_read() -> None:
@@ -160,7 +140,7 @@ def test_what_was_not_followed_and_has_no_name_of_a_data_set_is_kept_as_a_text()
     job = Job("app")
     job.unfollowed([{"name": "table", "description": "db.raw"}], {"name": "jdbc", "dataset": dataset("/out")})
     uses = job.uses()
-    assert [(use.place.name, use.is_followed, use.rows) for use in uses.uses] == [("/out", False, None)]
+    assert [(use.place.name, use.is_followed) for use in uses.uses] == [("/out", False)]
     assert [(thing.text, thing.is_write, thing.reason) for thing in uses.unnamed] == [
         ("table db.raw", False, "it is a stream")
     ]
@@ -170,67 +150,3 @@ def test_a_replay_of_another_application_uses_nothing() -> None:
     job = Job("app", replay={"of": "other"})
     job.read("/in")
     assert job.uses().uses == ()
-
-
-# -- rows -------------------------------------------------------------------------------------------------
-
-
-def rows_of(job: Job) -> list[int | None]:
-    return [use.rows for use in job.uses().uses]
-
-
-def test_rows_of_lines_are_those_of_the_runs_of_each_partition() -> None:
-    job = Job("app")
-    source = job.read("/in")
-    sink = job.write("/out", [source])
-    for split, rows in enumerate((3, 4)):
-        job.run(source, [sink], rows, rows, split=split, action=sink)
-    job.run(source, [sink], 4, 4, split=1, action=sink)  # a copy
-    assert rows_of(job) == [7, 7]
-
-
-def test_rows_after_a_filter_are_its_outputs() -> None:
-    job = Job("app")
-    source = job.read("/in")
-    kept = job.node("operator", contract.FLOWS, [source])
-    sink = job.write("/out", [kept])
-    job.run(source, [kept, sink], 9, 5, action=sink)
-    assert rows_of(job) == [9, 5]
-
-
-def test_rows_of_a_sink_that_no_task_has_are_those_of_what_it_took() -> None:
-    job = Job("app")
-    source = job.read("/in")
-    kept = job.node("operator", contract.FLOWS, [source])
-    more = job.node("operator", contract.FLOWS, [kept])
-    sink = job.write("/out", [kept])
-    job.run(source, [kept, more], 9, 2, action=sink, counts={str(kept): 5})
-    assert rows_of(job) == [9, 5]
-
-
-def test_rows_that_only_flows_would_tell_are_not_counted() -> None:
-    job = Job("app")
-    source = job.read("/in")
-    kept = job.node("operator", contract.FLOWS, [source])
-    more = job.node("operator", contract.FLOWS, [kept])
-    sink = job.write("/out", [kept])
-    job.run(source, [kept, more], 9, 2, action=sink)
-    assert rows_of(job) == [9, None]
-
-
-def test_rows_with_ids_are_those_of_the_latest_execution() -> None:
-    job = Job("app")
-    source = job.read("/in", by_id=True)
-    sink = job.write("/out", [source], by_id=True)
-    for execution, split, rows in ((0, 0, 8), (1, 0, 2), (1, 0, 3), (1, 1, 4)):
-        job.run(sink, [], rows, rows, split=split, execution=execution)
-    for split, rows in ((0, 6), (0, 5), (1, 1)):
-        job.run(source, [], rows, rows, split=split)
-    assert rows_of(job) == [7, 7]
-
-
-def test_what_an_agent_counted_itself_counts() -> None:
-    job = Job("app")
-    number = job.node("sink", contract.IDENTITY, dataset=dataset("/out"))
-    job.tell(contract.ACTION_ENDED, node=number, state=contract.ACTION_COMPLETE, rows=12)
-    assert rows_of(job) == [12]
