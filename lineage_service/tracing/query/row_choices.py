@@ -14,8 +14,10 @@ from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.columns.time_budget import time_budget
 from lineage_service.tracing.files.decompression import Check
+from lineage_service.tracing.files.json_values import read_json
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.query.dataset_rows import MOST_STARTS, DatasetRows, Sought
+from lineage_service.tracing.query.requested_columns import request_of
 from lineage_service.tracing.query.shown_records import Show
 from lineage_service.tracing.walk.result import Position
 from lineage_service.tracing.walk.starts import node_named
@@ -183,7 +185,8 @@ class RowChoices:
         for number in dict.fromkeys(place.node for place in places):
             node = opened.graph.topology.nodes[number]
             mine = [place for place in places if place.node == number]
-            records += self._show(opened, cursor, node, mine, values=True, check=check)
+            columns = request_of(node)
+            records += self._show(opened, cursor, node, mine, values=True, check=check, columns=columns)
         return records
 
     @staticmethod
@@ -221,10 +224,21 @@ def _choice(node_id: str, record: Record) -> Choice:
         path=None if source is None else source.path,
         row=None if source is None else source.row,
         line=None if source is None else source.line,
-        columns=None,
+        columns=_columns(record),
         text=record.value if source is None else source.text,
         warning=None if source is None else source.warning,
     )
+
+
+def _columns(record: Record) -> dict[str, Any] | None:
+    """Of a row of text, and of a value that is no object of JSON, the one column is `value`."""
+    source = record.source
+    if source is not None:
+        return source.columns or (None if source.text is None else {"value": source.text})
+    if record.value is None:
+        return None
+    columns = read_json(record.value) if record.value_type == "json" else None
+    return columns or {"value": record.value}
 
 
 def _read_cursor(text: str | None) -> tuple[int, int, int] | None:

@@ -79,6 +79,7 @@ def test_choices_come_in_pages_and_each_is_where_a_trace_starts(
         ("part-1", 0, "row 3"),
         ("part-1", 2, "row 5"),
     ]
+    assert every[0].columns == {"value": "row 2"}
     paged, cursor = [], None
     while True:
         page = rows(
