@@ -79,7 +79,7 @@ _SOURCE = quote(f"{many_sources.MANY}#{many_sources.SOURCE}", safe="")
 
 #: (what is done, address, until it stands)
 VIEWS: tuple[tuple[str, str, Callable[[Page], None]], ...] = (
-    ("the list of applications", "#/", _rows),
+    ("the list of applications", "#/applications", _rows),
     ("a graph of 2 operations", f"#/app/{api_store.HALF}", _drawn),
     ("a graph of 500 operations, stages closed", f"#/app/{LARGE}", _drawn),
     ("a graph of 500 operations, 500 elements drawn", f"#/app/{LARGE}", _open_all),

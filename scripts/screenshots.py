@@ -86,7 +86,7 @@ def _alone(page: Page, query: str) -> None:
 
 
 PICTURES = (
-    Picture(name="applications", address="{page}#/", until="Wind and delays"),
+    Picture(name="applications", address="{page}#/applications", until="Wind and delays"),
     Picture(name="application", address="{page}#/app/{demo}", until="saveAsTextFile"),
     Picture(name="records", address="{page}#/app/{demo}/nodes/{demo_sink}", until="EWR,2013-02,57.81"),
     Picture(name="trace", address="{page}#/app/{tweets}/trace?{tweets_row}", until="breakingbad"),

@@ -4,6 +4,8 @@
 import type {
   Application,
   Applications,
+  DatasetPage,
+  Datasets,
   Problem as Details,
   Graph,
   Lag,
@@ -41,6 +43,8 @@ export interface RequestOptions {
 }
 
 export interface Client {
+  datasets(parameters?: Parameters, options?: RequestOptions): Promise<Datasets>;
+  dataset(parameters: Parameters, options?: RequestOptions): Promise<DatasetPage>;
   applications(parameters?: Parameters, options?: RequestOptions): Promise<Applications>;
   application(id: string, options?: RequestOptions): Promise<Application>;
   graph(id: string, options?: RequestOptions): Promise<Graph>;
@@ -68,6 +72,8 @@ const CSV_PAGE = 10_000;
 export function makeClient(): Client {
   const applicationPath = (id: string, ...segments: (string | number)[]) => ["api", "applications", id, ...segments];
   return {
+    datasets: (parameters, options) => getJson(["api", "datasets"], parameters, options),
+    dataset: (parameters, options) => getJson(["api", "dataset"], parameters, options),
     applications: (parameters, options) => getJson(["api", "applications"], parameters, options),
     application: (id, options) => getJson(applicationPath(id), {}, options),
     graph: (id, options) => getJson(applicationPath(id, "graph"), {}, options),

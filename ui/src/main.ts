@@ -4,7 +4,7 @@ import "./style.css";
 import { makeClient, type Problem } from "./client";
 import { h, replace } from "./dom";
 import { nodeNumber } from "./format";
-import { applicationHref, applicationsHref, href, parse, recordsHref, type Route } from "./route";
+import { applicationHref, applicationsHref, datasetsHref, href, parse, recordsHref, type Route } from "./route";
 import { signIn } from "./signin";
 import { pause } from "./slices";
 import { loading, notice, showFailure, TokenNeeded } from "./states";
@@ -15,6 +15,8 @@ type ViewRoute = Exclude<Route, { view: "nowhere" }>;
 
 // Views are loaded when they are first shown: the list must not wait for Cytoscape.
 const VIEWS: { [V in ViewRoute["view"]]: () => Promise<MakeView<Extract<ViewRoute, { view: V }>>> } = {
+  datasets: async () => (await import("./datasets/list")).datasetsView,
+  dataset: async () => (await import("./datasets/view")).datasetView,
   applications: async () => (await import("./applications")).applicationsView,
   application: async () => (await import("./graph/view")).graphView,
   records: async () => (await import("./records")).recordsView,
@@ -72,12 +74,18 @@ function show(isMove: boolean): void {
     focusHeading(isMove);
     return;
   }
-  const key = JSON.stringify([route.view, "application" in route ? route.application : null]);
+  const key = JSON.stringify([route.view, subjectOf(route)]);
   if (current?.key === key) {
     current.view.update(route);
     return;
   }
   void open(key, route, isMove);
+}
+
+/** What a view is about: another one needs another view. */
+function subjectOf(route: ViewRoute): string[] {
+  if (route.view === "dataset") return [route.namespace, route.name];
+  return "application" in route ? [route.application] : [];
 }
 
 async function open(key: string, route: ViewRoute, isMove: boolean): Promise<void> {
@@ -112,9 +120,19 @@ function closeView(): void {
   current = null;
 }
 
+const MAIN_VIEWS = ["datasets", "applications", "lag"];
+
+/** The address of the main view that a view belongs to. */
+function placeOf({ view }: Route): string {
+  if (view === "lag") return "#/lag";
+  if (view === "nowhere") return "";
+  return view === "datasets" || view === "dataset" ? datasetsHref() : applicationsHref();
+}
+
 /** The links from the list to this view, and which of the main views it belongs to. */
 function showBreadcrumbs(route: Route): void {
   const links: [string, string][] = [];
+  if (route.view === "dataset") links.push(["Datasets", datasetsHref()]);
   if (route.view === "application" || route.view === "records" || route.view === "trace") {
     links.push(["Applications", applicationsHref()]);
     if (route.view !== "application")
@@ -127,10 +145,11 @@ function showBreadcrumbs(route: Route): void {
     }
   }
   replace(breadcrumbs, ...links.map(([name, address]) => h("a", { href: address }, name)));
+  const place = placeOf(route);
   for (const link of document.querySelectorAll("#places a")) {
-    const isCurrent = link.getAttribute("href") === (route.view === "lag" ? "#/lag" : "#/");
+    const isCurrent = link.getAttribute("href") === place;
     link.toggleAttribute("data-current", isCurrent);
-    if ((route.view === "lag" || route.view === "applications") && isCurrent) link.setAttribute("aria-current", "page");
+    if (isCurrent && MAIN_VIEWS.includes(route.view)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
 }

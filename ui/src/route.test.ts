@@ -10,7 +10,10 @@ const routeOf = (hash: string) => {
 describe("an address", () => {
   test.each([
     "#/",
-    "#/?text=wind&state=ended",
+    "#/datasets?text=wind&cursor=0%3A3",
+    "#/dataset?name=%2Fdata%2Fmonthly&namespace=file&only=writes",
+    "#/applications",
+    "#/applications?text=wind&state=ended",
     "#/lag",
     "#/app/local-1",
     "#/app/local-1?open=3%2C7",
@@ -23,14 +26,24 @@ describe("an address", () => {
     expect(href(routeOf(hash))).toBe(hash);
   });
 
-  test("of the page itself is the list", () => {
-    for (const hash of ["", "#", "#/"]) expect(parse(hash).view).toBe("applications");
+  test("of the page itself is the list of datasets", () => {
+    for (const hash of ["", "#", "#/"]) {
+      expect(parse(hash).view).toBe("datasets");
+      expect(href(routeOf(hash))).toBe("#/");
+    }
+  });
+
+  test("of an older link to a search for applications still is one", () => {
+    expect(href(routeOf("#/?text=wind&state=ended"))).toBe("#/applications?text=wind&state=ended");
   });
 
   test.each([
     "#/nowhere",
     "#/app",
     "#/app/a/b",
+    "#/dataset",
+    "#/dataset?namespace=file",
+    "#/datasets/x",
     "#/app/a/nodes",
     "#/app/a/trace",
     "#/app/%ff",

@@ -1,5 +1,8 @@
 // What an address of this page means, and back. Pure. Every state that one may want to send to a colleague is in here:
-//   #/?text=&state=&cursor=          applications
+//   #/                               datasets, all of them
+//   #/datasets?text=&cursor=         datasets, those that match
+//   #/dataset?name=&namespace=       one dataset
+//   #/applications?text=&state=&...  applications; #/?state=... means the same
 //   #/app/APP?open=&at=              an application's graph
 //   #/app/APP/nodes/NODE?...         records of a node (the API's parameters)
 //   #/app/APP/trace?...              the trace of a record (the API's parameters)
@@ -14,6 +17,20 @@ export type Start =
   | { node: string; partition: number; offset: number }
   | { node: string; key: string }
   | { path: string; row: number };
+
+export interface DatasetsRoute {
+  view: "datasets";
+  query: URLSearchParams;
+}
+
+export interface DatasetRoute {
+  view: "dataset";
+  name: string;
+  /** Empty where the name alone tells which. */
+  namespace: string;
+  /** The other parameters of the address, which belong to the view. */
+  query: URLSearchParams;
+}
 
 export interface ApplicationsRoute {
   view: "applications";
@@ -53,7 +70,8 @@ export interface NoRoute {
   reason: string;
 }
 
-export type Route = ApplicationsRoute | ApplicationRoute | RecordsRoute | TraceRoute | LagRoute | NoRoute;
+export type Route =
+  DatasetsRoute | DatasetRoute | ApplicationsRoute | ApplicationRoute | RecordsRoute | TraceRoute | LagRoute | NoRoute;
 
 const TRACE_PARAMETERS = ["record", "node", "partition", "offset", "key", "path", "row", "direction", "whole"];
 
@@ -70,7 +88,10 @@ export function parse(hash: string): Route {
   }
   const [word = "", application = "", place = "", node = "", ...more] = parts;
   if (more.length === 0) {
-    if (word === "") return { view: "applications", query };
+    // A search without a place is one of applications: the list was there once, and old links keep working.
+    if (word === "") return { view: query.size === 0 ? "datasets" : "applications", query };
+    if (application === "" && (word === "datasets" || word === "applications")) return { view: word, query };
+    if (application === "" && word === "dataset") return datasetRoute(query);
     if (word === "lag" && application === "") return { view: "lag" };
     if (word === "app" && application !== "") {
       if (place === "" && node === "") return { view: "application", application, query };
@@ -79,6 +100,13 @@ export function parse(hash: string): Route {
     }
   }
   return { view: "nowhere", reason: "This page has no such view." };
+}
+
+function datasetRoute(query: URLSearchParams): DatasetRoute | NoRoute {
+  const [name, namespace] = [query.get("name") ?? "", query.get("namespace") ?? ""];
+  if (name === "") return { view: "nowhere", reason: "This address of a dataset does not name it." };
+  const rest = new URLSearchParams([...query].filter(([key]) => key !== "name" && key !== "namespace"));
+  return { view: "dataset", name, namespace, query: rest };
 }
 
 function traceRoute(application: string, query: URLSearchParams): TraceRoute | NoRoute {
@@ -111,8 +139,15 @@ function position(query: URLSearchParams, name: string): number | null {
 /** The address of a route, to be an `href` of this page. */
 export function href(route: Exclude<Route, NoRoute>): string {
   switch (route.view) {
+    case "datasets":
+      return hash(route.query.size === 0 ? [] : ["datasets"], route.query);
+    case "dataset": {
+      const query = queryOf({ name: route.name, namespace: route.namespace });
+      for (const [name, value] of route.query) query.append(name, value);
+      return hash(["dataset"], query);
+    }
     case "applications":
-      return hash([], route.query);
+      return hash(["applications"], route.query);
     case "lag":
       return hash(["lag"]);
     case "application":
@@ -142,6 +177,13 @@ export function queryOf(parameters: { [name: string]: string | number | null | u
   }
   return query;
 }
+
+export const datasetsHref = (query = new URLSearchParams()): string => href({ view: "datasets", query });
+
+export const datasetHref = (
+  { namespace, name }: { namespace: string; name: string },
+  query = new URLSearchParams(),
+): string => href({ view: "dataset", name, namespace, query });
 
 export const applicationsHref = (query = new URLSearchParams()): string => href({ view: "applications", query });
 

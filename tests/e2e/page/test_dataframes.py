@@ -64,7 +64,7 @@ def url(kafka: Any, jar: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def opens_application(page: Page, url: str) -> None:
-    page.goto(url)
+    page.goto(f"{url}#/applications")
     page.get_by_role("link", name="Winds in SQL").click()
     expect(page.locator(".canvas[data-elements]")).to_be_visible()
 

@@ -33,7 +33,7 @@ def url() -> Iterator[str]:
 
 
 def test_from_the_list_to_the_records_and_back(page, url):
-    page.goto(url)
+    page.goto(f"{url}#/applications")
     expect(page.locator("tbody tr")).to_have_count(2)
     expect(page.locator("main")).to_contain_text("incomplete: 3 blocks missing, 40 dropped")
     page.get_by_role("link", name="delays.py").click()
@@ -86,7 +86,7 @@ def test_the_title_and_the_trail_say_where_one_is(page, url):
 
 
 def test_applications_are_searched_as_one_types(page, url):
-    page.goto(url)
+    page.goto(f"{url}#/applications")
     page.get_by_label("Name or id").press_sequentially("twe")
     expect(page.locator("tbody tr")).to_have_count(1)
     assert "text=twe" in page.url
@@ -99,7 +99,7 @@ def test_applications_are_searched_as_one_types(page, url):
 
 
 def test_applications_come_in_pages(page, url):
-    page.goto(f"{url}#/?limit=1")
+    page.goto(f"{url}#/applications?limit=1")
     page.get_by_role("link", name="Older applications").click()
     expect(page.get_by_role("link", name="delays.py")).to_be_visible()
     page.get_by_role("link", name="Newest applications").click()
@@ -108,7 +108,7 @@ def test_applications_come_in_pages(page, url):
 
 def test_without_an_application_the_page_says_how_to_get_one(page):
     with served(create_app(MemoryQueries())) as url:
-        page.goto(url)
+        page.goto(f"{url}#/applications")
         expect(page.locator("main")).to_contain_text("spark.lineage.enabled=true")
 
 
@@ -194,7 +194,7 @@ def test_all_records_are_had_as_csv(page, url):
 
 
 def test_a_record_is_reached_without_a_mouse(page, url):
-    page.goto(url)
+    page.goto(f"{url}#/applications")
     expect(page.locator("tbody tr")).to_have_count(2)
     page.keyboard.press("Tab")
     expect(page.locator(".skip")).to_be_focused()
@@ -261,7 +261,7 @@ def test_axe_finds_nothing_serious(browser, url, theme):
 
 def test_the_theme_is_the_readers_choice(browser, url):
     with opened(browser, color_scheme="dark") as page:
-        page.goto(url)
+        page.goto(f"{url}#/applications")
         background = "getComputedStyle(document.body).backgroundColor"
         dark = page.evaluate(background)
         page.locator("#theme").click()
@@ -296,7 +296,7 @@ def test_markup_in_the_data_stays_text(page, url):
 
 
 def test_a_service_that_is_away_is_told_and_can_be_tried_again(page, url):
-    page.goto(url)
+    page.goto(f"{url}#/applications")
     expect(page.get_by_role("link", name="delays.py")).to_be_visible()
     page.route("**/api/**", lambda route: route.abort())
     page.get_by_role("link", name="delays.py").click()
@@ -371,7 +371,7 @@ def test_the_page_asks_for_the_token_once(page):
         page.get_by_label("Token").fill(f" {token} ")
         page.get_by_role("button", name="Continue").click()
         expect(page.locator("main")).to_contain_text("72 records, 50 on this page")
-        page.goto(f"{url}#/")
+        page.goto(f"{url}#/applications")
         expect(page.get_by_role("link", name="delays.py")).to_be_visible()
         assert token not in page.evaluate("location.href + document.cookie + JSON.stringify(localStorage)")
     assert len(page.errors) >= 2
@@ -386,6 +386,6 @@ class Down(MemoryQueries):
 
 def test_the_services_own_words_are_shown(page):
     with served(create_app(Down())) as url:
-        page.goto(url)
+        page.goto(f"{url}#/applications")
         expect(page.get_by_role("alert")).to_contain_text("the flow store /data/flows cannot be read")
     page.errors.clear()

@@ -1,0 +1,169 @@
+"""A real browser on the pages of datasets, over the real catalogue of a small store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("playwright")
+
+from playwright.sync_api import expect
+
+from lineage_api.app import create_app
+from lineage_service.testing.queries import MemoryQueries
+from spark_agent import contract
+from tests.support.dataset_applications import Job, dataset, queries_of
+from tests.support.e2e.browser import opened, served, violations
+
+DAY = 86_400_000
+BEGAN = 1_795_000_000_000
+SCHEMA = [
+    {"name": "airport", "type": "string", "nullable": True},
+    {"name": "month", "type": "string", "nullable": False},
+    {
+        "name": "wind",
+        "type": "struct<mean:double>",
+        "nullable": True,
+        "fields": [{"name": "mean", "type": "double", "nullable": True}],
+    },
+]
+
+
+def means(number: int, day: int, **ends: object) -> Job:
+    """One run of the job that writes the monthly means."""
+    job = Job(f"local-{number}", name="Monthly winds", began=BEGAN + day * DAY)
+    flights = job.read("/data/flights.csv", rows=28_316)
+    weather = job.read("/data/weather.csv", rows=26_115)
+    joined = job.node("operator", contract.IDENTITY, [flights, weather])
+    if "error" in ends:
+        sink = job.node(
+            "sink", contract.IDENTITY, [joined], dataset=dataset("/data/monthly", format="parquet")
+        )
+        job.time += 1
+        job.tell(contract.ACTION_ENDED, node=sink, state=contract.ACTION_FAILED, error=ends["error"])
+        return job.end()
+    job.write(
+        "/data/monthly",
+        [joined],
+        rows=36,
+        dataset=dataset("/data/monthly", format="parquet", partitions=["month"]),
+        schema=SCHEMA,
+    )
+    return job.end()
+
+
+def report(number: int, day: int) -> Job:
+    job = Job(f"local-{number}", name="Report", began=BEGAN + day * DAY)
+    monthly = job.read("/data/monthly", rows=36)
+    job.write("/data/report", [monthly], rows=3)
+    return job.end()
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    error = {"type": "ValueError", "message": "no wind in June", "frame": "/jobs/winds.py:31"}
+    jobs = [means(1, 0), means(2, 1, error=error), means(3, 2), report(4, 3)]
+    with served(create_app(queries_of(*jobs))) as address:
+        yield address
+
+
+# -- the first page -----------------------------------------------------------------------------------
+
+
+def test_the_first_page_lists_the_datasets_of_all_applications(page, url):
+    page.goto(url)
+    expect(page).to_have_title("Datasets · Lineage Master")
+    expect(page.locator("tbody tr")).to_have_count(4)
+    monthly = page.locator("tbody tr", has_text="monthly").first
+    for said in ("parquet", "Monthly winds", "36", "1 job"):
+        expect(monthly).to_contain_text(said)
+    expect(monthly.locator(".is-failed")).to_have_text("1 of 3")
+    expect(page.locator("tbody tr", has_text="weather.csv")).to_contain_text("only read")
+    expect(page.locator("#places [aria-current]")).to_have_text("Datasets")
+
+
+def test_datasets_are_searched_as_one_types_and_the_address_says_so(page, url):
+    page.goto(url)
+    page.get_by_label("Path, table or topic").press_sequentially("mont")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page).to_have_url(re.compile(r"#/datasets\?text=mont$"))
+    page.reload()
+    expect(page.get_by_label("Path, table or topic")).to_have_value("mont")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_label("Path, table or topic").fill("nothing is called so")
+    expect(page.locator("main")).to_contain_text("No dataset has this text")
+    page.get_by_label("Path, table or topic").fill("")
+    expect(page.locator("tbody tr")).to_have_count(4)
+    expect(page).to_have_url(re.compile(r"#/$"))
+
+
+def test_datasets_come_in_pages(page, url):
+    page.goto(f"{url}#/datasets?limit=3")
+    expect(page.locator("main")).to_contain_text("3 of 4 datasets")
+    page.get_by_role("link", name="More datasets").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("link", name="First page").click()
+    expect(page.locator("tbody tr")).to_have_count(3)
+
+
+def test_without_a_dataset_the_page_says_how_to_get_one(page):
+    with served(create_app(MemoryQueries())) as url:
+        page.goto(url)
+        expect(page.locator("main")).to_contain_text("spark.lineage.enabled=true")
+
+
+def test_keys_lead_from_the_list_to_a_dataset(page, url):
+    page.goto(url)
+    page.locator("tbody a").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("/data/monthly")
+    assert page.evaluate("document.activeElement.tagName") == "H1"
+
+
+# -- one dataset --------------------------------------------------------------------------------------
+
+
+def test_a_dataset_has_its_history_with_the_failed_run_in_red(page, url):
+    page.goto(f"{url}#/dataset?name=/data/monthly")
+    rows = page.locator("table", has_text="Writes and reads").locator("tbody tr")
+    expect(rows).to_have_count(4)
+    expect(rows.nth(0)).to_contain_text("Report")
+    expect(rows.nth(1)).to_contain_text("36")
+    expect(rows.nth(2).locator(".is-failed")).to_have_text("failed")
+    expect(rows.nth(2)).to_contain_text("ValueError: no wind in June")
+    expect(rows.nth(1)).to_contain_text("complete")
+    page.locator("#trail a").click()
+    expect(page.locator("h1")).to_have_text("Datasets")
+
+
+def test_a_dataset_shows_its_columns_with_types(page, url):
+    page.goto(f"{url}#/dataset?name=/data/monthly&namespace=file")
+    columns = page.locator("table", has_text="Columns with their types").locator("tbody tr")
+    expect(columns).to_have_count(4)
+    expect(columns.nth(1)).to_contain_text("divides the folders, never null")
+    expect(columns.nth(3)).to_contain_text("mean")
+    expect(columns.nth(3)).to_contain_text("double")
+
+
+def test_an_unknown_dataset_is_answered_with_the_nearest(page, url):
+    page.goto(f"{url}#/dataset?name=/data/montly")
+    expect(page.get_by_role("alert")).to_contain_text("/data/monthly")
+    page.errors.clear()  # the browser's own word for the 404
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious_on_the_pages_of_datasets(browser, url, theme):
+    with opened(browser, color_scheme=theme, reduced_motion="reduce") as page:
+        for address in (
+            "#/",
+            "#/datasets?text=nothing",
+            "#/dataset?name=/data/monthly",
+            "#/dataset?name=/data/flights.csv",
+        ):
+            page.goto(url + address)
+            expect(page.locator(".loading")).to_have_count(0)
+            assert violations(page) == [], address
+        assert page.errors == []

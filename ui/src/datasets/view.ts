@@ -1,0 +1,90 @@
+// One dataset: what is known of it, which runs wrote and read it when, and its columns.
+
+import type { DatasetPage, DatasetSummary } from "../api";
+import { type Child, h, replace } from "../dom";
+import { count, number, time } from "../format";
+import { applicationHref, type DatasetRoute } from "../route";
+import { loading, notice, showFailure } from "../states";
+import type { View, ViewContext } from "../view";
+import { historyOf } from "./history";
+import { schemaOf } from "./schema";
+import { failures, stateColour, stateOf } from "./texts";
+
+export function datasetView(container: HTMLElement, context: ViewContext, first: DatasetRoute): View<DatasetRoute> {
+  let route = first;
+  let asking = new AbortController();
+  const heading = h("h1", { tabindex: -1 }, first.name);
+  const body = h("div", {}, loading());
+  context.title(first.name);
+  replace(container, heading, body);
+
+  const load = async () => {
+    asking.abort();
+    asking = new AbortController();
+    const { signal } = asking;
+    const { name, namespace, query } = route;
+    try {
+      const page = await context.client.dataset({ name, namespace, cursor: query.get("cursor") }, { signal });
+      if (signal.aborted) return;
+      show(page);
+    } catch (error) {
+      showFailure(body, error, () => void load());
+    }
+  };
+  const show = (page: DatasetPage) => {
+    const { dataset, unread_applications: unread } = page;
+    replace(heading, dataset.path);
+    context.title(dataset.path);
+    replace(
+      body,
+      unread > 0 && notice("caution", `The events of ${count(unread, "application")} cannot be read now.`),
+      dataset.remark !== "" && notice("caution", `${dataset.remark}.`),
+      factsOf(dataset),
+      h("h2", {}, "History"),
+      historyOf(page, route),
+      h("h2", {}, "Columns"),
+      schemaOf(dataset),
+    );
+    context.announce(`${dataset.path}: ${count(page.total, "write or read", "writes and reads")}`);
+  };
+  void load();
+  return {
+    update(next) {
+      route = next;
+      void load();
+    },
+    close: () => asking.abort(),
+  };
+}
+
+function factsOf(dataset: DatasetSummary): HTMLElement {
+  const { written } = dataset;
+  const facts: [string, Child][] = [
+    ["Format", dataset.format || "unknown"],
+    ["Where", dataset.namespace],
+    ["Also called", dataset.aliases.join(", ")],
+    ["In folders by", dataset.partitions.join(", ")],
+    [
+      "Last written",
+      written === null
+        ? "never: it was only read"
+        : [
+            h("time", { datetime: new Date(written.at).toISOString() }, time(written.at)),
+            " by ",
+            h("a", { href: applicationHref(written.application_id) }, written.name),
+            written.state !== "complete" && [", ", h("span", { class: stateColour(written) }, stateOf(written))],
+          ],
+    ],
+    ["Rows", written?.rows == null ? "" : number(written.rows)],
+    ["Written by", dataset.writers > 0 && count(dataset.writers, "job")],
+    ["Read by", dataset.readers > 0 && count(dataset.readers, "job")],
+    ["Failed runs", dataset.failed_runs > 0 && h("span", { class: "is-failed" }, failures(dataset))],
+  ];
+  return h(
+    "dl",
+    { class: "facts" },
+    facts
+      .filter(([, value]) => value !== "" && value !== false)
+      .map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+  );
+}
