@@ -175,6 +175,7 @@ def test_jobs_in_a_row_beside_a_broker_that_answers_after_thirty_seconds(
 def test_jobs_while_the_broker_and_processes_of_theirs_are_killed(broker: Broker, tmp_path: Path) -> None:
     """What a job has ended counts; a driver that is killed takes its own application with it."""
     jobs = Jobs(tmp_path, broker.servers, "killed")
+    jobs.settings["spark.master"] = "local[2,8]"  # tasks are tried again
     is_over = threading.Event()
 
     def strike() -> None:
