@@ -13,6 +13,7 @@ from lineage_service.errors import InvalidQueryError
 from lineage_service.lineage import (
     Application,
     Choices,
+    Comparison,
     DatasetPage,
     Datasets,
     Direction,
@@ -144,6 +145,22 @@ class RowQuery:
     cursor: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareQuery:
+    """What one run wrote, compared with what another one did: `before` and `after` are application ids.
+
+    With `dataset` it is that output of theirs; without applications, of the last two runs that wrote it.
+    `key` are the columns that name a row; without, equal rows are paired, and then those of equal input rows.
+    """
+
+    before: str | None = None
+    after: str | None = None
+    dataset: str | None = None
+    key: tuple[str, ...] = ()
+    #: At most this many rows that are gone, as many that are new, and that changed.
+    limit: int = 20
+
+
 class Queries(Protocol):
     """All queries. `lineage_service.tracing` answers them; the API and the commands ask.
 
@@ -167,3 +184,5 @@ class Queries(Protocol):
     def datasets(self, query: DatasetsQuery) -> Datasets: ...
 
     def dataset(self, query: DatasetQuery) -> DatasetPage: ...
+
+    def compare(self, query: CompareQuery) -> Comparison: ...

@@ -22,4 +22,4 @@ def json_bytes(result: Result, *, indent: int | None = None) -> bytes:
     kind = type(result)
     if kind not in _ADAPTERS:
         _ADAPTERS[kind] = TypeAdapter(kind)
-    return _ADAPTERS[kind].dump_json(result, indent=indent)
+    return _ADAPTERS[kind].dump_json(result, indent=indent, by_alias=True)

@@ -15,6 +15,7 @@ from lineage_service.lineage import (
     Application,
     Choices,
     Column,
+    Comparison,
     DatasetPage,
     Datasets,
     Graph,
@@ -30,6 +31,7 @@ from lineage_service.queries import RecordQuery, TraceQuery
 __all__ = [
     "APPLICATION_COLUMNS",
     "CHOICE_COLUMNS",
+    "COMPARE_COLUMNS",
     "DATASET_COLUMNS",
     "HISTORY_COLUMNS",
     "NODE_COLUMNS",
@@ -40,6 +42,7 @@ __all__ = [
     "application_lines",
     "choice_lines",
     "claim",
+    "comparison_lines",
     "csv_text",
     "dataset_lines",
     "history_lines",
@@ -72,6 +75,7 @@ RECORD_COLUMNS = (
     "record_id", "partition", "offset", "key", "value", "path", "row", "line", "text", "warning"
 )  # fmt: skip
 CHOICE_COLUMNS = ("node_id", "record_id", "path", "row", "line", "text", "warning")
+COMPARE_COLUMNS = ("change", "key", "was", "is", "was_record", "is_record", "because", "because_note")
 #: Before the columns of the rows themselves.
 ROW_COLUMNS = ("lineage.record_id", "lineage.path", "lineage.line", "lineage.warning")
 _OPERATION = ("application_id", "application_name", "node_id", "name")
@@ -221,3 +225,25 @@ def _cells(record: Record) -> Line:
         (None,) * 5 if source is None else (source.path, source.row, source.line, source.text, source.warning)
     )
     return (record.record_id, record.partition, record.offset, record.key, record.value, *place)
+
+
+def comparison_lines(comparison: Comparison) -> Iterator[Line]:
+    """One for each listed row; rows, keys and input rows are JSON."""
+    for row in comparison.gone:
+        yield "gone", _json(row.key), _json(row.columns), None, row.record, None, None, None
+    for row in comparison.new:
+        yield "new", _json(row.key), None, _json(row.columns), None, row.record, None, None
+    for pair in comparison.changed:
+        inputs = None
+        if pair.because is not None:
+            inputs = [
+                {"path": row.path, "row": row.row, "was": row.was, "is": row.is_} for row in pair.because
+            ]
+        yield (
+            *("changed", _json(pair.key), _json(pair.was), _json(pair.is_)),
+            *(pair.was_record, pair.is_record, _json(inputs), pair.because_note),
+        )
+
+
+def _json(value: object) -> str | None:
+    return None if value is None else json.dumps(value, ensure_ascii=False)

@@ -10,16 +10,18 @@ from collections.abc import Iterable, Sequence
 
 from starlette.responses import Response
 
-from lineage_service.lineage import Choices, DatasetPage, Datasets, RecordPage, Trace
+from lineage_service.lineage import Choices, Comparison, DatasetPage, Datasets, RecordPage, Trace
 from lineage_service.queries import RecordQuery, TraceQuery
 from lineage_service.result_tables import (
     CHOICE_COLUMNS,
+    COMPARE_COLUMNS,
     DATASET_COLUMNS,
     HISTORY_COLUMNS,
     RECORD_COLUMNS,
     TRACE_COLUMNS,
     choice_lines,
     claim,
+    comparison_lines,
     csv_text,
     dataset_lines,
     history_lines,
@@ -29,10 +31,12 @@ from lineage_service.result_tables import (
 
 __all__ = [
     "CHOICE_COLUMNS",
+    "COMPARE_COLUMNS",
     "MEDIA_TYPE",
     "RECORD_COLUMNS",
     "TRACE_COLUMNS",
     "choices_as_csv",
+    "comparison_as_csv",
     "dataset_as_csv",
     "datasets_as_csv",
     "prefers_csv",
@@ -65,6 +69,18 @@ def choices_as_csv(choices: Choices) -> Response:
     if choices.warnings:
         claims["Lineage-Warning"] = _in_header("; ".join(choices.warnings))
     return _response(CHOICE_COLUMNS, choice_lines(choices), claims, choices.next)
+
+
+def comparison_as_csv(comparison: Comparison) -> Response:
+    """One line for each listed row."""
+    claims = {
+        "Lineage-Complete": claim(comparison.complete),
+        "Lineage-Exact": claim(comparison.exact),
+        "Lineage-Truncated": claim(comparison.truncated),
+    }
+    if comparison.warnings:
+        claims["Lineage-Warning"] = _in_header("; ".join(comparison.warnings))
+    return _response(COMPARE_COLUMNS, comparison_lines(comparison), claims, None)
 
 
 def records_as_csv(page: RecordPage, query: RecordQuery) -> Response:

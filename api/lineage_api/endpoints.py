@@ -32,6 +32,7 @@ from lineage_api.dependencies import (
 from lineage_api.etags import CACHEABLE, is_current
 from lineage_api.parameters import (
     ApplicationParameters,
+    CompareParameters,
     DatasetParameters,
     DatasetsParameters,
     DatasetTraceParameters,
@@ -283,6 +284,25 @@ def get_dataset(
     if csv.prefers_csv(accept):
         return _not_cached(csv.dataset_as_csv(page), link)
     return _json(page, {"Vary": "Accept", **link})
+
+
+@router.get(
+    "/api/compare",
+    tags=["datasets"],
+    response_model=lineage.Comparison,
+    responses=_csv() | _problems(404, 500, 503, 504),
+)
+def compare(
+    queries: QueryService, parameters: Annotated[CompareParameters, Query()], accept: Accept = None
+) -> Response:
+    """What changed between two runs: rows that are gone, new or changed, and the input rows behind these.
+
+    Name two applications (`before`, `after`), or a `dataset`: then the last two complete runs that wrote it.
+    """
+    result = queries.compare(parameters.query())
+    if csv.prefers_csv(accept):
+        return _not_cached(csv.comparison_as_csv(result))
+    return _json(result, {"Vary": "Accept"})
 
 
 @router.get("/api/lag", tags=["service"], responses=_problems(500, 503))

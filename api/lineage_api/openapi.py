@@ -64,6 +64,7 @@ _HEADERS_OF = {
     "get_graph": ("ETag",),
     "list_datasets": ("Link", "Lineage-Total", "Lineage-Next"),
     "get_dataset": ("Link", "Lineage-Total", "Lineage-Next"),
+    "compare": ("Lineage-Complete", "Lineage-Exact", "Lineage-Truncated", "Lineage-Warning"),
     "list_records": ("Link", "Lineage-Total", "Lineage-Next", "Lineage-Warning"),
     "trace": ("Link", "Lineage-Complete", "Lineage-Exact", "Lineage-Truncated", "Lineage-Next"),
     "trace_of_dataset": (

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lineage_service.lineage import Application, Applications, ApplicationState, Direction
 from lineage_service.queries import (
+    CompareQuery,
     DatasetQuery,
     DatasetsQuery,
     RecordQuery,
@@ -26,6 +27,7 @@ __all__ = [
     "MAX_LIMIT",
     "ApplicationId",
     "ApplicationParameters",
+    "CompareParameters",
     "DatasetParameters",
     "DatasetTraceParameters",
     "DatasetsParameters",
@@ -531,6 +533,56 @@ class DatasetTraceParameters(_Parameters):
             across=self.across,
         )
         return rows, trace
+
+
+class CompareParameters(_Parameters):
+    before: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_ID,
+        pattern=f"^{_NAME}$",
+        description="The application of the earlier run.",
+        examples=["yesterday"],
+    )
+    after: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_ID,
+        pattern=f"^{_NAME}$",
+        description="The application of the later run, or `last`.",
+        examples=["today"],
+    )
+    dataset: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_TEXT,
+        pattern=_PATH,
+        description="The output that is compared. Without applications: what the last two complete runs "
+        "wrote there.",
+        examples=["/data/monthly"],
+    )
+    key: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_TEXT,
+        description="The columns that name a row: `a,b`. Without, rows of equal input rows are paired.",
+        examples=["value"],
+    )
+    limit: int = Field(
+        default=100, ge=1, le=MAX_LIMIT, description="At most this many rows of each kind.", examples=[100]
+    )
+
+    @model_validator(mode="after")
+    def _names_two_runs(self) -> CompareParameters:
+        if (self.before is None) != (self.after is None):
+            raise ValueError("before and after belong together: the applications of the two runs")
+        if self.before is None and self.dataset is None:
+            raise ValueError("name two applications (before and after), or a dataset")
+        return self
+
+    def query(self) -> CompareQuery:
+        """Raises InvalidQueryError."""
+        return CompareQuery(**{**dict(self), "key": _names(self.key) or ()})
 
 
 class ValueParameters(_Parameters):

@@ -101,6 +101,11 @@ COMMANDS: dict[str, Entry] = {
         "the history of a dataset, and what is before and behind it",
         _STORE,
     ),
+    "compare": Entry(
+        "lineage_service.cli.query.compare:command",
+        "what changed between two runs of a job, and which input rows changed behind it",
+        _STORE,
+    ),
     "graph": Entry(
         "lineage_service.cli.query.graph:command", "show the operations of an application", _STORE
     ),

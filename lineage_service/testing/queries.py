@@ -7,6 +7,7 @@ it is for tests, demonstrations and the page's development.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -31,6 +32,9 @@ from lineage_service.lineage import (
     Choice,
     Choices,
     Column,
+    ComparedRow,
+    ComparedRun,
+    Comparison,
     DatasetPage,
     Datasets,
     Direction,
@@ -50,6 +54,7 @@ from lineage_service.newest_application import LAST
 from lineage_service.outcomes import NodeOutcome, Outcome
 from lineage_service.queries import (
     ALL_COLUMNS,
+    CompareQuery,
     DatasetQuery,
     DatasetsQuery,
     RecordQuery,
@@ -214,6 +219,32 @@ class MemoryQueries:
             files=1,
             choices=tuple(_choice(index, hash_) for hash_ in page),
             next=None if is_last else f"0:0:{first + query.limit}",
+        )
+
+    def compare(self, query: CompareQuery) -> Comparison:
+        """Of all sinks of two applications; equal rows are the same, and none are paired otherwise."""
+        if query.before is None or query.after is None:
+            raise NotFoundError("two runs of one dataset are not known here")
+        if query.before == query.after:
+            raise InvalidQueryError(f"{query.before} is one run: give two runs of a job")
+        indexes = self._index(query.before), self._index(query.after)
+        before, after = map(_sink_rows, indexes)
+        common = Counter(text for _, text in before) & Counter(text for _, text in after)
+        gone, new = _others(before, common), _others(after, common)
+        return Comparison(
+            runs=tuple(map(_compared_run, indexes, (before, after))),
+            key=(),
+            gone=tuple(gone[: query.limit]),
+            new=tuple(new[: query.limit]),
+            changed=(),
+            same=common.total(),
+            gone_total=len(gone),
+            new_total=len(new),
+            changed_total=0,
+            complete=all(index.lineage.application.complete for index in indexes),
+            exact=True,
+            truncated=max(len(gone), len(new)) > query.limit,
+            warnings=(),
         )
 
     def _user_of(self, dataset: str) -> str:
@@ -594,3 +625,41 @@ def _topological(graph: Graph) -> list[str]:
                     waiting[edge.target] -= 1
         order += ready
     return order
+
+
+def _sink_rows(index: _Index) -> list[tuple[ComparedRow, str]]:
+    rows = []
+    for hash_, (node, record) in index.records.items():
+        if node.kind == "sink" and record.source is not None and record.source.text is not None:
+            source = record.source
+            row = ComparedRow(
+                key=None, record=hash_, path=source.path, row=source.row, columns={"value": source.text}
+            )
+            rows.append((row, record.source.text))
+    return rows
+
+
+def _others(rows: Iterable[tuple[ComparedRow, str]], common: Counter[str]) -> list[ComparedRow]:
+    """Those that are not among these texts, each as often as it is there."""
+    todo = Counter(common)
+    others = []
+    for row, text in rows:
+        if todo[text]:
+            todo[text] -= 1
+        else:
+            others.append(row)
+    return others
+
+
+def _compared_run(index: _Index, rows: Sequence[object]) -> ComparedRun:
+    application = index.lineage.application
+    sink = next(node for node in index.nodes.values() if node.kind == "sink")
+    return ComparedRun(
+        application_id=application.application_id,
+        name=application.name,
+        started=application.started,
+        node_id=sink.node_id,
+        dataset="" if sink.dataset is None else sink.dataset.name,
+        rows=len(rows),
+        complete=application.complete,
+    )

@@ -21,12 +21,14 @@ from lineage_service.errors import UnavailableError
 from lineage_service.tracing.query.service import LineageQueries
 from tests.support.api_client import Client
 from tests.support.api_store import APP, build, service
+from tests.support.linked_applications import Applications
 
 TOKEN = "a-token-of-the-examples"
 STARTED_MS, LASTED_MS = 1_732_183_200_000, 2_500
 BASE = f"/api/applications/{APP}"
 TRACE = f"{BASE}/trace?direction=backward&path=FOLDER/sums.csv&row=0&values=true"
 ROWS = "/api/trace?dataset=FOLDER/orders.csv&where=value%20like%20'North,paid%25'&limit=1"
+COMPARED = "/api/compare?before=monday&after=tuesday"
 RECORDS = f"{BASE}/nodes/0/records?text=paid&limit=2"
 DATASETS, DATASET = "/api/datasets?text=sums", "/api/dataset?name=orders.csv"
 
@@ -96,6 +98,7 @@ def examples() -> dict[str, Any]:
             ),
             "problems": problems(client, questions, store, folder),
         }
+    found["answers"]["compare"], found["csv"]["compare"] = comparison()
     for application in found["answers"]["list_applications"]["applications"]:
         of_steady_times(application)
     of_steady_times(found["answers"]["get_application"])
@@ -106,6 +109,24 @@ def examples() -> dict[str, Any]:
     for application in found["answers"]["get_lag"]["applications"]:
         application["seconds"] = 4.5
     return found
+
+
+def comparison() -> tuple[Any, str]:
+    """Of two runs that copy their input."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        applications = Applications(folder)
+        for number, (day, rows) in enumerate(
+            {"monday": "North 10\nSouth 7\n", "tuesday": "North 10\nSouth 8\nWest 3\n"}.items()
+        ):
+            (folder / day).mkdir()
+            (folder / day / "sums").write_text(rows)
+            applications.copy(day, STARTED_MS + number, folder / day / "sums", folder / day / "out")
+            applications.end(day)
+        client = Client(create_app(applications.questions))
+        as_json = client.get(COMPARED)
+        as_csv = client.get(COMPARED, headers={"Accept": "text/csv"})
+        return json.loads(steady(as_json.text, folder)), steady(as_csv.text, folder)
 
 
 def problems(client: Client, questions: LineageQueries, store: Any, folder: Path) -> dict[str, Any]:

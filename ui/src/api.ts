@@ -47,6 +47,27 @@ export interface Applications {
   next: string | null;
 }
 
+/** A row of an input that is not the same in both runs. */
+export interface ChangedInput {
+  path: string;
+  row: number;
+  line: number;
+  was: string | null;
+  is: string | null;
+}
+
+/** A row that both runs wrote, with other values. */
+export interface ChangedRow {
+  key: { [name: string]: unknown } | null;
+  was: { [name: string]: unknown };
+  is: { [name: string]: unknown };
+  was_record: string;
+  is_record: string;
+  columns: string[];
+  because: ChangedInput[] | null;
+  because_note: string;
+}
+
 /** A row at which a trace can start. */
 export interface Choice {
   node_id: string;
@@ -81,6 +102,43 @@ export interface Column {
   type: string;
   nullable: boolean | null;
   fields: Column[];
+}
+
+/** A row that only one of the runs wrote. */
+export interface ComparedRow {
+  key: { [name: string]: unknown } | null;
+  record: string;
+  path: string | null;
+  row: number | null;
+  columns: { [name: string]: unknown };
+}
+
+/** One of the two runs that are compared: an application, and the sink that wrote the rows. */
+export interface ComparedRun {
+  application_id: string;
+  name: string;
+  started: number;
+  node_id: string;
+  dataset: string;
+  rows: number | null;
+  complete: boolean;
+}
+
+/** What two runs wrote, row by row. */
+export interface Comparison {
+  runs: ComparedRun[];
+  key: string[];
+  gone: ComparedRow[];
+  new: ComparedRow[];
+  changed: ChangedRow[];
+  same: number | null;
+  gone_total: number | null;
+  new_total: number | null;
+  changed_total: number | null;
+  complete: boolean;
+  exact: boolean;
+  truncated: boolean;
+  warnings: string[];
 }
 
 /** Where the records of a source or sink are stored, named by OpenLineage's rules. */

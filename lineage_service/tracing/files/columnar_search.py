@@ -74,6 +74,16 @@ class ColumnarSearch:
             ]
         return np.concatenate(matches) if matches else np.empty(0, np.int64)
 
+    def tables(
+        self, format: str, path: str, names: list[str], check: Check
+    ) -> Iterator[tuple[int, pa.Table]]:
+        """All rows of a file by these columns, with the number of the first of each table.
+
+        Raises UnreadableError.
+        """
+        with _readable(format):
+            yield from self._tables(format, path, names, check, None)
+
     def _in_file(self, path: str, filter: Filter) -> Numbers:
         query = (
             f"SELECT {_ROW} FROM read_parquet(?, file_row_number = true, hive_partitioning = false) "

@@ -86,7 +86,7 @@ class LineSearch:
         Between them (number, False), when all before that one were looked at. Numbers count from the
         partition at `start`. Raises UnreadableError.
         """
-        for number, lines in self._records(format, path, start, first, last, check):
+        for number, lines in self.records(format, path, start, first, last, check):
             check()
             texts = table.texts_of(lines, names)
             for at in self.in_table(format, texts, len(lines), filter):
@@ -111,10 +111,13 @@ class LineSearch:
             self._database.unregister("rows")
         return np.asarray(result[_RECORD], np.int64)
 
-    def _records(
+    def records(
         self, format: str, path: str, start: int, first: int, last: int, check: Check
     ) -> Iterator[tuple[int, list[str]]]:
-        """(number of the first, texts) of records of a partition, from `first` to before `last`."""
+        """(number of the first, texts) of records of a partition, from `first` to before `last`.
+
+        Raises UnreadableError.
+        """
         state = self._rows.files.state(path)
         index = self._rows.indexes.of(path, state, self._rows.text_start(path, state, start, check))
         line, number = first, first

@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
+import duckdb
+
 from lineage_service.conditions.filters import Where
 from lineage_service.lineage import Direction, SourceRow
 from lineage_service.tracing.files.decompression import Check, unlimited
@@ -28,6 +30,7 @@ from lineage_service.tracing.files.row_columns import ColumnRequest
 from lineage_service.tracing.files.row_finder import RowFinder
 from lineage_service.tracing.files.row_indexes import RowIndexes
 from lineage_service.tracing.files.row_search import RowSearch
+from lineage_service.tracing.files.row_tables import RowTables
 from lineage_service.tracing.files.source_rows import SourceRows
 from lineage_service.tracing.model.elements import PartitionInfo, TopologyNode
 from lineage_service.tracing.model.topology import Topology
@@ -128,6 +131,10 @@ class RecordLocations:
     ) -> RowSearch:
         """For the records whose rows fulfil a condition, or hold a text in Parquet or ORC."""
         return RowSearch(self._rows, node, where, among=among, ended=ended)
+
+    def tables(self, database: duckdb.DuckDBPyConnection) -> RowTables:
+        """For a comparison in a database."""
+        return RowTables(self._rows, database)
 
     def unsearched(self, node: TopologyNode, partitions: Iterable[int]) -> str | None:
         """What a search does not see of those partitions' rows, in words; None if it sees all.

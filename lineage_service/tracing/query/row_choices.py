@@ -23,7 +23,7 @@ from lineage_service.tracing.walk.result import Position
 from lineage_service.tracing.walk.starts import node_named
 from spark_agent import contract
 
-__all__ = ["RowChoices"]
+__all__ = ["RowChoices", "columns_of"]
 
 _MOST_WARNINGS = 10
 #: The part of its time in which matches behind the page are counted.
@@ -224,13 +224,13 @@ def _choice(node_id: str, record: Record) -> Choice:
         path=None if source is None else source.path,
         row=None if source is None else source.row,
         line=None if source is None else source.line,
-        columns=_columns(record),
+        columns=columns_of(record),
         text=record.value if source is None else source.text,
         warning=None if source is None else source.warning,
     )
 
 
-def _columns(record: Record) -> dict[str, Any] | None:
+def columns_of(record: Record) -> dict[str, Any] | None:
     """Of a row of text, and of a value that is no object of JSON, the one column is `value`."""
     source = record.source
     if source is not None:

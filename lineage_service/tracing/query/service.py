@@ -18,6 +18,7 @@ from lineage_service.errors import InvalidQueryError, TimeBudgetError
 from lineage_service.lineage import (
     Application,
     Choices,
+    Comparison,
     DatasetPage,
     Datasets,
     Edge,
@@ -30,7 +31,14 @@ from lineage_service.lineage import (
     Values,
 )
 from lineage_service.newest_application import application_named
-from lineage_service.queries import DatasetQuery, DatasetsQuery, RecordQuery, RowQuery, TraceQuery
+from lineage_service.queries import (
+    CompareQuery,
+    DatasetQuery,
+    DatasetsQuery,
+    RecordQuery,
+    RowQuery,
+    TraceQuery,
+)
 from lineage_service.tracing.columns.application import (
     StoreReader,
 )
@@ -41,6 +49,7 @@ from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.model.edges import public_edges, record_count
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.model.summaries import Receipts, Summaries
+from lineage_service.tracing.query.comparisons import Comparisons
 from lineage_service.tracing.query.dataset_users import DatasetUsers
 from lineage_service.tracing.query.missing_values import how_to_see, value_steps
 from lineage_service.tracing.query.open_applications import OpenApplications, Opened
@@ -93,6 +102,14 @@ class LineageQueries:
             store, lambda application_id: self._summaries.of(application_id).complete
         )
         self._users = DatasetUsers(self._files, self._datasets)
+        self._comparisons = Comparisons(
+            self._applications,
+            self._datasets,
+            self._locations,
+            self._show,
+            self.trace,
+            time_budget_s=time_budget_s,
+        )
 
     # -- applications and graphs ---------------------------------------------------------------------
 
@@ -281,6 +298,17 @@ class LineageQueries:
             )
             named.append(start_of(opened.application, node, len(positions), records))
         return named
+
+    # -- comparisons ---------------------------------------------------------------------------------
+
+    def compare(self, query: CompareQuery) -> Comparison:
+        return self._comparisons.compare(
+            replace(
+                query,
+                before=None if query.before is None else application_named(self, query.before),
+                after=None if query.after is None else application_named(self, query.after),
+            )
+        )
 
     # -- values --------------------------------------------------------------------------------------
 

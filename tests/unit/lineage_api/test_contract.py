@@ -17,7 +17,7 @@ from fastapi.openapi.models import OpenAPI
 
 from lineage_api.access import OPEN_PATHS, Access
 from lineage_api.app import create_app
-from lineage_api.csv import CHOICE_COLUMNS, RECORD_COLUMNS, TRACE_COLUMNS
+from lineage_api.csv import CHOICE_COLUMNS, COMPARE_COLUMNS, RECORD_COLUMNS, TRACE_COLUMNS
 from lineage_api.openapi import EXAMPLES_FILE
 from lineage_api.parameters import (
     DatasetParameters,
@@ -153,6 +153,7 @@ def test_traces_records_and_datasets_offer_csv(openapi):
         "GET /api/applications/{app}/nodes/{node}/records",
         "GET /api/datasets",
         "GET /api/dataset",
+        "GET /api/compare",
     }
 
 
@@ -172,6 +173,7 @@ def test_the_documented_endpoints_are_those_of_the_app(openapi):
         ("Values", "GET /api/applications/{app}/values"),
         ("Datasets", "GET /api/datasets"),
         ("One dataset", "GET /api/dataset"),
+        ("Comparisons", "GET /api/compare"),
     ],
 )
 def test_the_documented_parameters_are_those_of_the_app(openapi, section, operation):
@@ -184,6 +186,7 @@ def test_the_documented_problems_and_columns_are_those_of_the_app():
     assert set(documented) == known
     assert f"`{','.join(TRACE_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(CHOICE_COLUMNS)}`" in DOCUMENT
+    assert f"`{','.join(COMPARE_COLUMNS)}`" in DOCUMENT
     assert TRACE_COLUMNS[-len(RECORD_COLUMNS) :] == RECORD_COLUMNS
     assert f"`{','.join(DATASET_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(HISTORY_COLUMNS)}`" in DOCUMENT

@@ -1,0 +1,1 @@
+"""What changed between two runs of one job: which outputs correspond, which rows differ, which inputs did."""

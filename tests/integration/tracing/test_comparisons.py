@@ -1,0 +1,92 @@
+"""Two runs of a job: which of their rows differ, and because of which input rows."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lineage_service.errors import InvalidQueryError, NotFoundError, UnknownApplicationError
+from lineage_service.lineage import Comparison
+from lineage_service.queries import CompareQuery
+from tests.support.linked_applications import Applications
+
+MONDAY = ("a 1", "b 2", "c 3", "d 4", "d 4", "f 7")
+TUESDAY = ("a 1", "b 5", "d 4", "e 6", "d 4")
+
+
+@pytest.fixture
+def applications(tmp_path: Path) -> Applications:
+    """Each copies its input; `again` writes to where `tuesday` wrote."""
+    applications = Applications(tmp_path)
+    for began, name, rows in ((1_000, "monday", MONDAY), (2_000, "tuesday", TUESDAY)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "in").write_text("".join(f"{row}\n" for row in rows))
+        applications.copy(name, began, tmp_path / name / "in", tmp_path / name / "out", (0, 5))
+        applications.end(name)
+    return applications
+
+
+def compared(applications: Applications, **query: Any) -> Comparison:
+    return applications.questions.compare(CompareQuery(**{"before": "monday", "after": "tuesday", **query}))
+
+
+def test_without_a_key_rows_of_the_same_input_row_are_one(applications: Applications, tmp_path: Path) -> None:
+    result = compared(applications)
+    assert [run.application_id for run in result.runs] == ["monday", "tuesday"]
+    assert [run.rows for run in result.runs] == [6, 5]
+    [changed] = [pair for pair in result.changed if pair.was == {"value": "b 2"}]
+    assert (changed.is_, changed.columns, changed.key) == ({"value": "b 5"}, ("value",), None)
+    assert changed.because is not None
+    [row] = changed.because
+    assert (row.path, row.row, row.was, row.is_) == (str(tmp_path / "tuesday" / "in"), 1, "b 2", "b 5")
+    assert (result.same, result.changed_total) == (3, len(result.changed))
+    assert len(MONDAY) == result.same + len(result.gone) + len(result.changed)
+    assert len(TUESDAY) == result.same + len(result.new) + len(result.changed)
+    assert result.complete
+    assert result.exact
+    assert not result.truncated
+    assert result.warnings == ()
+
+
+def test_with_a_key_what_another_key_has_is_gone_or_new(applications: Applications) -> None:
+    with pytest.raises(InvalidQueryError, match=r"2 rows of monday have value = 'd 4'\. Give more columns"):
+        compared(applications, key=("value",))
+    with pytest.raises(InvalidQueryError, match="no column valeu to be a key: did you mean value"):
+        compared(applications, key=("valeu",))
+
+
+def test_a_trace_starts_at_each_row(applications: Applications) -> None:
+    result = compared(applications, limit=1)
+    assert result.truncated
+    for row in (*result.gone, *result.new):
+        application, node, record = row.record.split("#", 2)
+        assert application in ("monday", "tuesday")
+        assert (node, record.split("#")[0]) == ("1", "write")
+
+
+def test_rows_that_were_overwritten_are_counted_only(applications: Applications, tmp_path: Path) -> None:
+    out = tmp_path / "monday" / "out-0"
+    before = out.stat().st_mtime_ns
+    out.write_text("other\n")
+    os.utime(out, ns=(before + 10**9, before + 10**9))
+    result = compared(applications)
+    assert (result.same, result.gone_total, result.gone, result.complete) == (None, None, (), False)
+    assert [run.rows for run in result.runs] == [6, 5]
+    [warning] = result.warnings
+    assert warning.startswith(f"rows of monday (monday) cannot be read: {out}: the file has changed since")
+
+
+def test_what_cannot_be_compared_is_one_sentence(applications: Applications, tmp_path: Path) -> None:
+    with pytest.raises(InvalidQueryError, match="monday is one run: give two runs of a job"):
+        compared(applications, after="monday")
+    with pytest.raises(UnknownApplicationError):
+        compared(applications, after="wednesday")
+    with pytest.raises(InvalidQueryError, match="say which two applications, or which dataset"):
+        compared(applications, before=None, after=None)
+    with pytest.raises(NotFoundError, match="was once written by a run that ended well"):
+        compared(applications, before=None, after=None, dataset=str(tmp_path / "monday" / "in"))
+    with pytest.raises(NotFoundError, match="no application wrote or read a dataset"):
+        compared(applications, dataset="/nowhere")
