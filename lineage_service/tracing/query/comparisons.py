@@ -170,7 +170,8 @@ class Comparisons:
             warnings.update(dict.fromkeys(_other_columns(before, after, names)))
         limit = query.limit if query.key else max(query.limit, MOST_PAIRED)
         differing = differences(before.table, after.table, query.key, limit, names)
-        listing = _Listing(self._show, sources, query.key, check)
+        shared = [column for column in before.table.columns if column in after.table.columns]
+        listing = _Listing(self._show, sources, query.key, shared, check)
         gone = listing.shown(was, before, differing.gone)
         new = listing.shown(now, after, differing.new)
         pairs = list(
@@ -216,8 +217,12 @@ class Comparisons:
 class _Listing:
     """Makes rows of places."""
 
-    def __init__(self, show: Show, sources: ChangedSources, key: Sequence[str], check: Check) -> None:
-        self._show, self._sources, self._key, self._check = show, sources, key, check
+    def __init__(
+        self, show: Show, sources: ChangedSources, key: Sequence[str], shared: Sequence[str], check: Check
+    ) -> None:
+        """`shared` are the columns that are compared."""
+        self._show, self._sources, self._check = show, sources, check
+        self._key, self._shared = key, shared
 
     def shown(self, side: _Side, table: FileTable, places: Sequence[Place]) -> list[_Shown]:
         records_at = [table.record_of(place) for place in places]
@@ -252,8 +257,6 @@ class _Listing:
 
     def changed(self, was: _Side, now: _Side, before: _Shown, after: _Shown) -> ChangedRow:
         rows, note = because(self._of(was, before), self._of(now, after))
-        names = dict.fromkeys((*before.columns, *after.columns))
-        absent = object()
         return ChangedRow(
             key=self._key_of(after),
             was=before.columns,
@@ -261,7 +264,7 @@ class _Listing:
             was_record=f"{was.node_id}#{before.record.record_id}",
             is_record=f"{now.node_id}#{after.record.record_id}",
             columns=tuple(
-                name for name in names if before.columns.get(name, absent) != after.columns.get(name, absent)
+                name for name in self._shared if before.columns.get(name) != after.columns.get(name)
             ),
             because=rows,
             because_note=note,
