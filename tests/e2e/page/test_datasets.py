@@ -43,7 +43,7 @@ def means(number: int, day: int, **ends: object) -> Job:
         )
         job.time += 1
         job.tell(contract.ACTION_ENDED, node=sink, state=contract.ACTION_FAILED, error=ends["error"])
-        return job.end()
+        return job.end(state="failed")
     job.write(
         "/data/monthly",
         [joined],
@@ -146,6 +146,33 @@ def test_a_dataset_shows_its_columns_with_types(page, url):
     expect(columns.nth(1)).to_contain_text("divides the folders, never null")
     expect(columns.nth(3)).to_contain_text("mean")
     expect(columns.nth(3)).to_contain_text("double")
+
+
+def test_what_is_before_and_after_is_drawn_and_listed(page, url):
+    page.goto(f"{url}#/dataset?name=/data/monthly")
+    expect(page.locator(".canvas[data-elements]")).to_have_attribute(
+        "data-elements", "11"
+    )  # 6 boxes, 5 lines
+    expect(page.locator(".neighbours tbody tr")).to_have_count(6)
+    winds = page.locator(".neighbours tbody tr", has_text="Monthly winds").first
+    expect(winds.locator(".is-failed")).to_have_text("3 runs, 1 failed")
+    expect(winds).to_contain_text("before")
+    page.locator(".neighbours").get_by_role("link", name="report", exact=True).click()
+    expect(page.locator("h1")).to_have_text("/data/report")
+    page.go_back()
+    expect(page.locator("h1")).to_have_text("/data/monthly")
+
+
+def test_the_keys_walk_through_the_drawing_along_its_lines(page, url):
+    page.goto(f"{url}#/dataset?name=/data/monthly")
+    expect(page.locator(".canvas[data-elements]")).to_be_visible()
+    page.locator(".canvas").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".details")).to_contain_text("monthly dataset")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".details")).to_contain_text("Monthly winds job · 3 runs, 1 failed")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"#/app/local-3$"))
 
 
 def test_an_unknown_dataset_is_answered_with_the_nearest(page, url):

@@ -1,4 +1,4 @@
-// One dataset: what is known of it, which runs wrote and read it when, and its columns.
+// One dataset: what is known of it, what is before and behind it, which runs wrote and read it when, its columns.
 
 import type { DatasetPage, DatasetSummary } from "../api";
 import { type Child, h, replace } from "../dom";
@@ -7,6 +7,7 @@ import { applicationHref, type DatasetRoute } from "../route";
 import { loading, notice, showFailure } from "../states";
 import type { View, ViewContext } from "../view";
 import { historyOf } from "./history";
+import { makeNeighbours } from "./neighbours";
 import { schemaOf } from "./schema";
 import { failures, stateColour, stateOf } from "./texts";
 
@@ -15,6 +16,7 @@ export function datasetView(container: HTMLElement, context: ViewContext, first:
   let asking = new AbortController();
   const heading = h("h1", { tabindex: -1 }, first.name);
   const body = h("div", {}, loading());
+  const neighbours = makeNeighbours(context);
   context.title(first.name);
   replace(container, heading, body);
 
@@ -26,12 +28,12 @@ export function datasetView(container: HTMLElement, context: ViewContext, first:
     try {
       const page = await context.client.dataset({ name, namespace, cursor: query.get("cursor") }, { signal });
       if (signal.aborted) return;
-      show(page);
+      await show(page);
     } catch (error) {
       showFailure(body, error, () => void load());
     }
   };
-  const show = (page: DatasetPage) => {
+  const show = async (page: DatasetPage) => {
     const { dataset, unread_applications: unread } = page;
     replace(heading, dataset.path);
     context.title(dataset.path);
@@ -40,12 +42,14 @@ export function datasetView(container: HTMLElement, context: ViewContext, first:
       unread > 0 && notice("caution", `The events of ${count(unread, "application")} cannot be read now.`),
       dataset.remark !== "" && notice("caution", `${dataset.remark}.`),
       factsOf(dataset),
+      neighbours.element,
       h("h2", {}, "History"),
       historyOf(page, route),
       h("h2", {}, "Columns"),
       schemaOf(dataset),
     );
     context.announce(`${dataset.path}: ${count(page.total, "write or read", "writes and reads")}`);
+    await neighbours.show(page.graph);
   };
   void load();
   return {
@@ -53,7 +57,10 @@ export function datasetView(container: HTMLElement, context: ViewContext, first:
       route = next;
       void load();
     },
-    close: () => asking.abort(),
+    close() {
+      asking.abort();
+      neighbours.close();
+    },
   };
 }
 

@@ -2,25 +2,44 @@
 
 import cytoscape, { type Core, type ElementDefinition, type EventObject, type StylesheetJson } from "cytoscape";
 import { addElements, allowStyles } from "../cytoscape";
-import { groupBy } from "../groups";
-import { isArrow } from "../keys";
+import { type Arrow, isArrow } from "../keys";
 import { colour } from "../theme";
-import { segments } from "./bends";
-import { flowsOf, labelOf, sizeOf } from "./labels";
-import type { DrawnBox, Picture } from "./model";
-import { neighbour, topmost } from "./navigation";
+import { type Identified, sides } from "./extent";
+import type { Size } from "./labels";
+import { type LineEnds, neighbour, topmost, turned, turnedPlaces } from "./navigation";
 import type { Placement } from "./placement";
 
-export interface DrawingListener {
-  /** A click, or Enter on the current box. */
-  onOpen(box: DrawnBox): void;
-  /** The pointer or the keys came to a box, or left it. `byKey`: say it to those who hear. */
-  current(box: DrawnBox | null, byKey: boolean): void;
+/** What is drawn: boxes, of which the listener hears, and lines between them. */
+export interface Drawable<Box extends Identified> {
+  boxes: readonly Box[];
+  lines: readonly LineEnds[];
 }
 
-export interface Drawing {
+/** How it looks. */
+export interface Look<Box extends Identified, Shown extends Drawable<Box>> {
+  elements(picture: Shown, placed: Placement): ElementDefinition[];
+  sizeOf(box: Box): Size;
+  /** Its rules, after those of every drawing. */
+  styles(): StyleRule[];
+  /** Of a drawing from left to right: the box to begin at. Without it, lines lead down from the top. */
+  centre?: string;
+}
+
+export interface StyleRule {
+  selector: string;
+  style: { [property: string]: string | number };
+}
+
+export interface DrawingListener<Box> {
+  /** A click, or Enter on the current box. */
+  onOpen(box: Box): void;
+  /** The pointer or the keys came to a box, or left it. `byKey`: say it to those who hear. */
+  current(box: Box | null, byKey: boolean): void;
+}
+
+export interface Drawing<Shown> {
   /** Adds the elements in slices. Resolves when all are added, or another picture is shown. */
-  show(picture: Picture, placed: Placement): Promise<void>;
+  show(picture: Shown, placed: Placement): Promise<void>;
   /** Marks a box; with `isSought` it is brought into sight. */
   point(id: string | null, isRevealed: boolean): void;
   zoom(by: number): void;
@@ -30,14 +49,18 @@ export interface Drawing {
 
 /** Between the drawing and its border. */
 const MARGIN = 16;
-/** What a box takes beyond its size. */
-const BORDER = 1.5;
 /** Text below this size on the screen is unreadable; the drawing then starts at its top instead of as a whole. */
 const READABLE = 0.8;
 const ZOOM = { minZoom: 0.05, maxZoom: 2.5 };
 
-export function makeDrawing(container: HTMLElement, listener: DrawingListener): Drawing {
+export function makeDrawing<Box extends Identified, Shown extends Drawable<Box>>(
+  container: HTMLElement,
+  look: Look<Box, Shown>,
+  listener: DrawingListener<Box>,
+): Drawing<Shown> {
   allowStyles();
+  const isSideways = look.centre !== undefined;
+  const styles = () => [...commonStyles(), ...look.styles(), ...markStyles()] as unknown as StylesheetJson;
   const graph: Core = cytoscape({
     container,
     style: styles(),
@@ -48,13 +71,13 @@ export function makeDrawing(container: HTMLElement, listener: DrawingListener): 
     userZoomingEnabled: false, // the wheel scrolls the page; with Ctrl it zooms, below
     ...ZOOM,
   });
-  let currentPicture: Picture = { boxes: [], lines: [], open: [], closed: [], lineless: 0 };
+  let currentPicture: Shown | null = null;
   let places: Placement["boxes"] = {};
   let current: string | null = null;
   let showing = new AbortController();
   let litEdges = graph.collection().edges();
 
-  const boxOf = (id: string | null) => currentPicture.boxes.find((box) => box.id === id) ?? null;
+  const boxOf = (id: string | null) => currentPicture?.boxes.find((box) => box.id === id) ?? null;
   const mark = (id: string | null) => {
     const node = graph.getElementById(id ?? "");
     const through = node.union(node.predecessors()).union(node.successors()).edges();
@@ -93,8 +116,7 @@ export function makeDrawing(container: HTMLElement, listener: DrawingListener): 
   const byKey = (event: KeyboardEvent) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     if (isArrow(event.key)) {
-      const to =
-        boxOf(current) === null ? topmost(places) : neighbour(places, currentPicture.lines, current ?? "", event.key);
+      const to = destination(event.key);
       if (to !== null) go(to);
     } else if (event.key === "Enter" || event.key === " ") {
       const box = boxOf(current);
@@ -107,6 +129,12 @@ export function makeDrawing(container: HTMLElement, listener: DrawingListener): 
     else if (event.key === "0") fit();
     else return;
     event.preventDefault();
+  };
+  const destination = (arrow: Arrow) => {
+    const lines = currentPicture?.lines ?? [];
+    if (boxOf(current) === null) return look.centre ?? topmost(places);
+    if (!isSideways) return neighbour(places, lines, current ?? "", arrow);
+    return neighbour(turnedPlaces(places), lines, current ?? "", turned(arrow));
   };
   const go = (id: string) => {
     mark(id);
@@ -122,12 +150,19 @@ export function makeDrawing(container: HTMLElement, listener: DrawingListener): 
   };
   const zoom = (by: number, at = { x: graph.width() / 2, y: graph.height() / 2 }) =>
     graph.zoom({ level: graph.zoom() * by, renderedPosition: at });
-  /** All of it; or, at the beginning, its top where all could not be read. */
+  /** All of it; or, at the beginning, its top or the box to begin at where all could not be read. */
   const fit = (least = 0) => {
-    const { left, top, width, height } = extent(currentPicture, places);
+    if (currentPicture === null) return;
+    const { left, top, width, height } = extent(currentPicture.boxes, places, look.sizeOf);
     const all = Math.min((graph.width() - 2 * MARGIN) / width, (graph.height() - 2 * MARGIN) / height, 1);
     const level = Math.max(all, least, ZOOM.minZoom);
     const isWhole = height * level <= graph.height();
+    const centre = places[look.centre ?? ""];
+    if (centre !== undefined && level > all) {
+      const pan = { x: graph.width() / 2 - centre.x * level, y: graph.height() / 2 - centre.y * level };
+      graph.viewport({ zoom: level, pan });
+      return;
+    }
     graph.viewport({
       zoom: level,
       pan: {
@@ -147,12 +182,12 @@ export function makeDrawing(container: HTMLElement, listener: DrawingListener): 
       showing.abort();
       showing = new AbortController();
       const { signal } = showing;
-      const isFirst = currentPicture.boxes.length === 0;
+      const isFirst = currentPicture === null;
       [currentPicture, places] = [picture, placed.boxes];
       graph.elements().remove();
       litEdges = graph.collection().edges();
       if (isFirst) fit(READABLE);
-      await addElements(graph, elements(picture, placed), signal);
+      await addElements(graph, look.elements(picture, placed), signal);
       if (signal.aborted) return;
       if (boxOf(current) !== null) mark(current);
       else current = null;
@@ -176,8 +211,8 @@ export function makeDrawing(container: HTMLElement, listener: DrawingListener): 
 }
 
 /** What of the plane the drawing takes; frames are around what they hold. */
-function extent({ boxes }: Picture, places: Placement["boxes"]) {
-  const { left, top, right, bottom } = sides(boxes, places);
+function extent<Box extends Identified>(boxes: readonly Box[], places: Placement["boxes"], sizeOf: (box: Box) => Size) {
+  const { left, top, right, bottom } = sides(boxes, places, sizeOf);
   return {
     left: left - MARGIN,
     top: top - 2 * MARGIN,
@@ -186,69 +221,9 @@ function extent({ boxes }: Picture, places: Placement["boxes"]) {
   };
 }
 
-/** Place and size of a frame; its padding comes to that. */
-function frameOf(boxes: readonly DrawnBox[], places: Placement["boxes"]) {
-  const { left, top, right, bottom } = sides(boxes, places);
-  return {
-    at: { x: (left + right) / 2, y: (top + bottom) / 2 },
-    width: right - left + 2 * BORDER,
-    height: bottom - top + 2 * BORDER,
-  };
-}
+const colourOf = (name: string) => colour(`--${name}`);
 
-function sides(boxes: readonly DrawnBox[], places: Placement["boxes"]) {
-  const all = boxes.map((box) => ({ at: places[box.id] ?? { x: 0, y: 0 }, ...sizeOf(box) }));
-  return {
-    left: Math.min(...all.map(({ at, width }) => at.x - width / 2)),
-    top: Math.min(...all.map(({ at, height }) => at.y - height / 2)),
-    right: Math.max(...all.map(({ at, width }) => at.x + width / 2)),
-    bottom: Math.max(...all.map(({ at, height }) => at.y + height / 2)),
-  };
-}
-
-/**
- * Frames are boxes below others, as large as what they hold. Cytoscape has nodes within nodes, too, but then looks
- * through what holds an element and what it holds for each property that is set: ten times the work.
- */
-function elements(picture: Picture, placed: Placement): ElementDefinition[] {
-  const members = groupBy(
-    picture.boxes.filter((box) => box.type === "operation"),
-    (box) => box.group ?? "",
-  );
-  const boxes = picture.boxes.map((box): ElementDefinition => {
-    const isFrame = box.type === "group" && box.isOpen;
-    const { at, ...size } = isFrame
-      ? frameOf(members.get(box.id) ?? [], placed.boxes)
-      : { at: placed.boxes[box.id] ?? { x: 0, y: 0 }, ...sizeOf(box) };
-    return {
-      group: "nodes",
-      data: { id: box.id, label: labelOf(box), ...size },
-      position: at,
-      classes: classesOf(box, isFrame),
-    };
-  });
-  const lines = picture.lines.map((line): ElementDefinition => {
-    const [source, target] = [placed.boxes[line.source], placed.boxes[line.target]];
-    const bends = placed.bends[line.id] ?? [];
-    const bent = source && target ? segments(source, target, bends) : { weights: [], distances: [] };
-    return {
-      group: "edges",
-      data: { id: line.id, source: line.source, target: line.target, label: flowsOf(line), ...bent },
-      classes: [bent.weights.length > 0 && "bent", line.isShuffle && "shuffle"].filter(Boolean).join(" "),
-    };
-  });
-  return [...boxes, ...lines];
-}
-
-function classesOf(box: DrawnBox, isFrame: boolean): string {
-  if (isFrame) return "frame";
-  if (box.type === "group") return "closed";
-  const { kind, exact, state } = box.operation;
-  return [kind, state === "failed" ? "broken" : !exact && "inexact"].filter(Boolean).join(" ");
-}
-
-function styles(): StylesheetJson {
-  const colourOf = (name: string) => colour(`--${name}`);
+function commonStyles(): object[] {
   return [
     {
       selector: "node",
@@ -269,37 +244,6 @@ function styles(): StylesheetJson {
         "border-width": 1,
         "border-color": colourOf("line"),
         "overlay-opacity": 0,
-      },
-    },
-    {
-      selector: ".source",
-      style: { "background-color": colourOf("source-fill"), "border-color": colourOf("source"), "border-width": 1.5 },
-    },
-    {
-      selector: ".sink",
-      style: { "background-color": colourOf("sink-fill"), "border-color": colourOf("sink"), "border-width": 1.5 },
-    },
-    {
-      selector: ".broken",
-      style: { "background-color": colourOf("failure-fill"), "border-color": colourOf("failure"), "border-width": 2 },
-    },
-    { selector: ".inexact", style: { "border-style": "dashed", "border-color": colourOf("caution") } },
-    {
-      selector: ".closed",
-      style: { "background-color": colourOf("stage-fill"), "border-style": "double", "border-width": 4 },
-    },
-    {
-      selector: ".frame",
-      style: {
-        "background-color": colourOf("stage-fill"),
-        "border-color": colourOf("rule"),
-        color: colourOf("soft"),
-        padding: "14px",
-        "z-compound-depth": "bottom", // below the lines, too
-        "text-valign": "top",
-        "text-halign": "center",
-        "text-margin-y": 16,
-        "text-background-opacity": 0,
       },
     },
     {
@@ -331,7 +275,11 @@ function styles(): StylesheetJson {
         "segment-radii": 12,
       },
     },
-    { selector: ".shuffle", style: { width: 2, "line-style": "dashed" } },
+  ]; // Cytoscape's types know no arrays by data() and no radii
+}
+
+function markStyles(): StyleRule[] {
+  return [
     {
       selector: ".lit",
       style: { "line-color": colourOf("chosen"), "target-arrow-color": colourOf("chosen"), width: 2.2, "z-index": 9 },
@@ -340,5 +288,5 @@ function styles(): StylesheetJson {
       selector: "node.current",
       style: { "border-color": colourOf("chosen"), "border-width": 3, "border-style": "solid" },
     },
-  ] as unknown as StylesheetJson; // its types know no arrays by data() and no radii
+  ];
 }

@@ -3,7 +3,7 @@ import { segments } from "./bends";
 import { graphOf, randomGraph } from "./fixture";
 import { layoutRequestOf } from "./labels";
 import { groupsOf, initiallyOpen, pictureOf } from "./model";
-import { neighbour, topmost } from "./navigation";
+import { neighbour, topmost, turned, turnedPlaces } from "./navigation";
 import { placementOf } from "./placement";
 
 const places = { a: { x: 0, y: 0 }, b: { x: -50, y: 100 }, c: { x: 60, y: 100 }, d: { x: 0, y: 200 } };
@@ -70,4 +70,16 @@ test("as much as may be drawn is laid out in a few seconds", () => {
     ),
   );
   for (const { x, y } of Object.values(placed.boxes)) expect(Number.isFinite(x) && Number.isFinite(y)).toBe(true);
+});
+
+test("a drawing from left to right is walked as one from the top down, turned", () => {
+  const across = turnedPlaces(places); // b and c are right of a, d is right of both
+  expect(across.d).toEqual({ x: 200, y: 0 });
+  const step = (from: string, arrow: Parameters<typeof turned>[0]) =>
+    neighbour(turnedPlaces(across), lines, from, turned(arrow));
+  expect(step("a", "ArrowRight")).toBe("b");
+  expect(step("b", "ArrowDown")).toBe("c");
+  expect(step("c", "ArrowUp")).toBe("b");
+  expect(step("d", "ArrowLeft")).toBe("b");
+  expect(step("a", "ArrowLeft")).toBeNull();
 });

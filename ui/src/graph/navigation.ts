@@ -3,7 +3,7 @@
 import type { Arrow } from "../keys";
 import type { Point } from "./placement";
 
-interface LineEnds {
+export interface LineEnds {
   source: string;
   target: string;
 }
@@ -52,3 +52,17 @@ export function topmost(places: { [id: string]: Point }): string | null {
   const sorted = Object.entries(places).sort(([, one], [, other]) => one.y - other.y || one.x - other.x);
   return sorted[0]?.[0] ?? null;
 }
+
+/** Places of a drawing from left to right, as those of one from the top down. */
+export const turnedPlaces = (places: { [id: string]: Point }): { [id: string]: Point } =>
+  Object.fromEntries(Object.entries(places).map(([id, { x, y }]) => [id, { x: y, y: x }]));
+
+const TURNED: { [arrow in Arrow]: Arrow } = {
+  ArrowLeft: "ArrowUp",
+  ArrowUp: "ArrowLeft",
+  ArrowRight: "ArrowDown",
+  ArrowDown: "ArrowRight",
+};
+
+/** The arrow that leads to the same box there. */
+export const turned = (arrow: Arrow): Arrow => TURNED[arrow];

@@ -1,4 +1,4 @@
-// A layered layout, top to bottom (dagre: Sugiyama's method). Pure, and slow for large graphs: the page runs it in a
+// A layered layout, top to bottom or left to right (dagre: Sugiyama's method). Pure, and slow for large graphs: the page runs it in a
 // worker (layout.ts).
 //
 // Boxes within a box are laid out first; then the outer ones, each as large as its contents. That keeps
@@ -30,6 +30,8 @@ export interface LayoutRequest {
   lines: Line[];
   /** Between neighbours, and between layers. */
   gap?: { x: number; y: number };
+  /** Where lines lead; boxes within boxes are for `down` only. */
+  direction?: "down" | "right";
 }
 
 export interface Point {
@@ -55,7 +57,8 @@ const TITLE = 20;
 /** Beyond this many boxes a simpler ranking is used, which takes half of the time. */
 const LARGE = 60;
 
-export function placementOf({ boxes, lines, gap = { x: 32, y: 40 } }: LayoutRequest): Placement {
+export function placementOf({ boxes, lines, gap = { x: 32, y: 40 }, direction = "down" }: LayoutRequest): Placement {
+  if (direction === "right") return turnedPlacement(placementOf({ boxes: turnedBoxes(boxes), lines, gap }));
   const holder = new Map(boxes.map(({ id, parent }) => [id, parent ?? id]));
   const joined = lines.filter(({ source, target }) => source !== target && holder.has(source) && holder.has(target));
   const members = groupBy(
@@ -89,6 +92,16 @@ export function placementOf({ boxes, lines, gap = { x: 32, y: 40 } }: LayoutRequ
   );
   return combined(joined, holder, inner, outer);
 }
+
+const turnedPoint = ({ x, y }: Point): Point => ({ x: y, y: x });
+
+const turnedBoxes = (boxes: Box[]): Box[] =>
+  boxes.map(({ id, width, height }) => ({ id, width: height, height: width }));
+
+const turnedPlacement = ({ boxes, bends }: Placement): Placement => ({
+  boxes: Object.fromEntries(Object.entries(boxes).map(([id, at]) => [id, turnedPoint(at)])),
+  bends: Object.fromEntries(Object.entries(bends).map(([id, points]) => [id, points.map(turnedPoint)])),
+});
 
 /** The inner pieces in their places of the outer one. */
 function combined(lines: Line[], holder: Map<string, string>, inner: Map<string, Piece>, outer: Piece): Placement {

@@ -24,6 +24,7 @@ import { table } from "../table";
 import type { View, ViewContext } from "../view";
 import { type Drawing, makeDrawing } from "./drawing";
 import { cut, layoutRequestOf } from "./labels";
+import { operationLook } from "./look";
 import { type DrawnBox, type Group, groupsOf, initiallyOpen, type Picture, pictureOf, summaryOf } from "./model";
 
 const HELP =
@@ -40,7 +41,7 @@ export function graphView(
   let route = first;
   const closing = new AbortController();
   let layoutRun = new AbortController();
-  let canvas: Drawing | null = null;
+  let canvas: Drawing<Picture> | null = null;
   let loaded: { graph: Graph; all: Group[] } | null = null;
   let currentPicture: Picture | null = null;
 
@@ -72,7 +73,7 @@ export function graphView(
       await frame();
       if (closing.signal.aborted) return;
       canvas?.close();
-      canvas = makeDrawing(box, { onOpen: open, current: showDetails });
+      canvas = makeDrawing(box, operationLook, { onOpen: open, current: showDetails });
       await draw();
       context.announce(`${application.name}: ${count(graph.nodes.length, "operation")}`);
     } catch (error) {

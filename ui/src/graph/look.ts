@@ -1,0 +1,105 @@
+// How operations look in the drawing of an application: boxes, in frames for stages.
+
+import type { ElementDefinition } from "cytoscape";
+import { groupBy } from "../groups";
+import { colour } from "../theme";
+import { segments } from "./bends";
+import type { Look, StyleRule } from "./drawing";
+import { sides } from "./extent";
+import { flowsOf, labelOf, sizeOf } from "./labels";
+import type { DrawnBox, Picture } from "./model";
+import type { Placement } from "./placement";
+
+/** What a box takes beyond its size. */
+const BORDER = 1.5;
+
+export const operationLook: Look<DrawnBox, Picture> = { elements, sizeOf, styles };
+
+/** Place and size of a frame; its padding comes to that. */
+function frameOf(boxes: readonly DrawnBox[], places: Placement["boxes"]) {
+  const { left, top, right, bottom } = sides(boxes, places, sizeOf);
+  return {
+    at: { x: (left + right) / 2, y: (top + bottom) / 2 },
+    width: right - left + 2 * BORDER,
+    height: bottom - top + 2 * BORDER,
+  };
+}
+
+/**
+ * Frames are boxes below others, as large as what they hold. Cytoscape has nodes within nodes, too, but then looks
+ * through what holds an element and what it holds for each property that is set: ten times the work.
+ */
+function elements(picture: Picture, placed: Placement): ElementDefinition[] {
+  const members = groupBy(
+    picture.boxes.filter((box) => box.type === "operation"),
+    (box) => box.group ?? "",
+  );
+  const boxes = picture.boxes.map((box): ElementDefinition => {
+    const isFrame = box.type === "group" && box.isOpen;
+    const { at, ...size } = isFrame
+      ? frameOf(members.get(box.id) ?? [], placed.boxes)
+      : { at: placed.boxes[box.id] ?? { x: 0, y: 0 }, ...sizeOf(box) };
+    return {
+      group: "nodes",
+      data: { id: box.id, label: labelOf(box), ...size },
+      position: at,
+      classes: classesOf(box, isFrame),
+    };
+  });
+  const lines = picture.lines.map((line): ElementDefinition => {
+    const [source, target] = [placed.boxes[line.source], placed.boxes[line.target]];
+    const bends = placed.bends[line.id] ?? [];
+    const bent = source && target ? segments(source, target, bends) : { weights: [], distances: [] };
+    return {
+      group: "edges",
+      data: { id: line.id, source: line.source, target: line.target, label: flowsOf(line), ...bent },
+      classes: [bent.weights.length > 0 && "bent", line.isShuffle && "shuffle"].filter(Boolean).join(" "),
+    };
+  });
+  return [...boxes, ...lines];
+}
+
+function classesOf(box: DrawnBox, isFrame: boolean): string {
+  if (isFrame) return "frame";
+  if (box.type === "group") return "closed";
+  const { kind, exact, state } = box.operation;
+  return [kind, state === "failed" ? "broken" : !exact && "inexact"].filter(Boolean).join(" ");
+}
+
+function styles(): StyleRule[] {
+  const colourOf = (name: string) => colour(`--${name}`);
+  return [
+    {
+      selector: ".source",
+      style: { "background-color": colourOf("source-fill"), "border-color": colourOf("source"), "border-width": 1.5 },
+    },
+    {
+      selector: ".sink",
+      style: { "background-color": colourOf("sink-fill"), "border-color": colourOf("sink"), "border-width": 1.5 },
+    },
+    {
+      selector: ".broken",
+      style: { "background-color": colourOf("failure-fill"), "border-color": colourOf("failure"), "border-width": 2 },
+    },
+    { selector: ".inexact", style: { "border-style": "dashed", "border-color": colourOf("caution") } },
+    {
+      selector: ".closed",
+      style: { "background-color": colourOf("stage-fill"), "border-style": "double", "border-width": 4 },
+    },
+    {
+      selector: ".frame",
+      style: {
+        "background-color": colourOf("stage-fill"),
+        "border-color": colourOf("rule"),
+        color: colourOf("soft"),
+        padding: "14px",
+        "z-compound-depth": "bottom", // below the lines, too
+        "text-valign": "top",
+        "text-halign": "center",
+        "text-margin-y": 16,
+        "text-background-opacity": 0,
+      },
+    },
+    { selector: ".shuffle", style: { width: 2, "line-style": "dashed" } },
+  ];
+}
