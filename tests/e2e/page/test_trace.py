@@ -221,6 +221,7 @@ def test_a_way_that_comes_from_another_application_marks_the_border(page, tmp_pa
 # -- what is large ------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_record_with_a_hundred_thousand_sources_is_sampled_counted_listed_and_saved(page, large):
     opens(page, f"{large}#/app/{MANY}/trace?node={SINK}&partition=0&offset=0&whole=1")
     part = page.locator(".trace-list .part", has_text=f"textFile ({SOURCE})")

@@ -237,6 +237,7 @@ def test_a_server_that_was_killed_comes_back_with_its_data(stack: Stack, name: s
         consumer.close()
 
 
+@pytest.mark.thorough
 def test_a_port_that_someone_else_has_taken_is_gone_round(stack: Stack) -> None:
     # The stack keeps its data when it has to move: Kafka's controller port is part of what was formatted.
     before = stack.state()

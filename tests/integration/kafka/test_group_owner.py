@@ -155,6 +155,7 @@ class _Reader:
     def revoked(self, topic: str, partition: int) -> None: ...
 
 
+@pytest.mark.thorough
 def test_of_two_stores_that_join_at_the_same_moment_one_stays(bench: Bench) -> None:
     topics = [bench.node_topic, bench.flow_topic]
     for name in ("one", "two"):  # both look before either is there

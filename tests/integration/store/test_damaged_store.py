@@ -174,6 +174,7 @@ LOG_DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", LOG_DAMAGES)
 @pytest.mark.parametrize("table", TABLES)
 def test_an_entry_that_cannot_be_read_is_named_and_its_remedy_works(
@@ -391,7 +392,9 @@ def write_on(store: DeltaFlowStore, size: int) -> None:
                 sources.remove(source)
 
 
-@pytest.mark.parametrize("at", range(0, 44, 2))
+@pytest.mark.parametrize(
+    "at", [pytest.param(at, marks=pytest.mark.thorough if at % 8 else ()) for at in range(0, 44, 2)]
+)
 def test_whenever_the_power_goes_everything_is_stored_once_in_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:

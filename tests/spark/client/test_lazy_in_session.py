@@ -76,6 +76,7 @@ def test_a_word_goes_back_to_its_lines(ran: Ran, word: str) -> None:
     assert rows_of_files(trace(part).row(row).go_back_all().rows()) == with_word(word)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("output", ["lines", "objects", "copy"])
 def test_a_line_of_each_text_format_is_found_as_it_was_written(ran: Ran, output: str) -> None:
     """What differs in spaces and quotes alone is told apart wherever its text is."""
@@ -106,6 +107,7 @@ CHANGES: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_trace_over_inputs_that_have_changed_is_refused(ran: Ran, name: str) -> None:
     change, said = CHANGES[name]

@@ -277,6 +277,7 @@ def check_what_is_told(failure: Failure, broker: Broker, done: Done, tmp_path: P
         assert re.search(failure.told, answer["missing"]), answer["missing"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.name)
 def test_with_on_error_fail_a_job_says_which_broker_and_what_to_do_if_it(
     failure: Failure, broker: Broker, run: Callable[..., Done]

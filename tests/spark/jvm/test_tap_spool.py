@@ -84,7 +84,7 @@ def arrived(servers: str, topic: str, blocks: set[tuple[int, int]]) -> None:
         assert time.monotonic() < deadline
 
 
-@pytest.mark.parametrize("strike", [Broker.kill, Broker.suspend])
+@pytest.mark.parametrize("strike", [Broker.kill, pytest.param(Broker.suspend, marks=pytest.mark.thorough)])
 def test_a_broker_that_comes_back_gets_all_blocks_from_the_executors(
     strike: Callable[[Broker], None], spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:
@@ -111,6 +111,7 @@ def test_a_topic_that_nobody_knows_yet_costs_no_block(
     arrived(broker.servers, taps.topic, blocks)
 
 
+@pytest.mark.thorough
 def test_files_of_python_are_sent_by_the_jvm_and_its_own_by_the_command(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:

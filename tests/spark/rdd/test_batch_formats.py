@@ -68,10 +68,7 @@ def everything(context: Any, folder: Path) -> list[Any]:
 
 @pytest.mark.parametrize(
     "form",
-    [
-        form if form == "as they mostly are" else pytest.param(form, marks=pytest.mark.thorough)
-        for form in FORMS
-    ],
+    [form if form == "marshalled" else pytest.param(form, marks=pytest.mark.thorough) for form in FORMS],
 )
 def test_rows_and_their_order_stay(form: str, run: Run, run_plain: Run, tmp_path: Path) -> None:
     def job(context: Any) -> list[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.lanes import sampled, selected
 from tests.support.spark import naive_interpreter as naive
 from tests.support.spark.naive_interpreter import Data
 from tests.support.spark.pipelines import Pipeline, Traced, trace_pipelines
@@ -97,10 +98,10 @@ PIPELINES: dict[str, Pipeline] = {
 
 
 @pytest.fixture(scope="module")
-def traced(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Traced:
-    return trace_pipelines(kafka, tmp_path_factory.mktemp("keys"), PIPELINES)
+def traced(request: pytest.FixtureRequest, kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Traced:
+    return trace_pipelines(kafka, tmp_path_factory.mktemp("keys"), selected(request, PIPELINES))
 
 
-@pytest.mark.parametrize("name", PIPELINES)
+@pytest.mark.parametrize("name", sampled(PIPELINES, 2))
 def test_traces_by_keys_of_every_kind_equal_the_naive_interpreters(name: str, traced: Traced) -> None:
     traced.check(name)

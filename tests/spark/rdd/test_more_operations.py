@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.lanes import sampled, selected
 from tests.support.spark.application import Application
 from tests.support.spark.more_rdd_pipelines import (
     PIPELINES,
@@ -23,11 +24,11 @@ Run = Callable[..., tuple[Any, Application]]
 
 
 @pytest.fixture(scope="module")
-def traced(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Traced:
-    return trace_pipelines(kafka, tmp_path_factory.mktemp("pipelines"), PIPELINES)
+def traced(request: pytest.FixtureRequest, kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Traced:
+    return trace_pipelines(kafka, tmp_path_factory.mktemp("pipelines"), selected(request, PIPELINES))
 
 
-@pytest.mark.parametrize("name", PIPELINES)
+@pytest.mark.parametrize("name", sampled(PIPELINES, 2))
 def test_traces_equal_the_naive_interpreter(name: str, traced: Traced) -> None:
     traced.check(name)
 
@@ -46,8 +47,8 @@ def test_a_sampled_record_comes_from_itself(name: str, run: Run, tmp_path: Path)
 
     def job(context: Any) -> None:
         pairs = context.textFile(str(source), 3).map(lambda line: (int(line) % 3, int(line)))
-        for at, sampled in enumerate(SAMPLES[name](pairs)):
-            sampled.map(lambda kv: f"{kv[1]}").saveAsTextFile(str(tmp_path / f"out{at}"))
+        for at, sample in enumerate(SAMPLES[name](pairs)):
+            sample.map(lambda kv: f"{kv[1]}").saveAsTextFile(str(tmp_path / f"out{at}"))
 
     _, application = run(job)
     taken: Counter[int] = Counter()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.lanes import sampled, selected
 from tests.support.spark.application import Application, check_against
 from tests.support.spark.pipelines import Traced, trace_pipelines, write
 from tests.support.spark.rdd_pipelines import PIPELINES
@@ -18,11 +19,11 @@ Run = Callable[..., tuple[Any, Application]]
 
 
 @pytest.fixture(scope="module")
-def traced(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Traced:
-    return trace_pipelines(kafka, tmp_path_factory.mktemp("pipelines"), PIPELINES)
+def traced(request: pytest.FixtureRequest, kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Traced:
+    return trace_pipelines(kafka, tmp_path_factory.mktemp("pipelines"), selected(request, PIPELINES))
 
 
-@pytest.mark.parametrize("name", PIPELINES)
+@pytest.mark.parametrize("name", sampled(PIPELINES, 2))
 def test_traces_equal_the_naive_interpreter(name: str, traced: Traced) -> None:
     traced.check(name)
 
