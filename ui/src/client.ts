@@ -4,6 +4,7 @@
 import type {
   Application,
   Applications,
+  Choices,
   DatasetPage,
   Datasets,
   Problem as Details,
@@ -45,6 +46,8 @@ export interface RequestOptions {
 export interface Client {
   datasets(parameters?: Parameters, options?: RequestOptions): Promise<Datasets>;
   dataset(parameters: Parameters, options?: RequestOptions): Promise<DatasetPage>;
+  /** The rows of a dataset that fulfil a condition; the trace, if there is only one. */
+  rows(parameters: Parameters, options?: RequestOptions): Promise<Trace | Choices>;
   applications(parameters?: Parameters, options?: RequestOptions): Promise<Applications>;
   application(id: string, options?: RequestOptions): Promise<Application>;
   graph(id: string, options?: RequestOptions): Promise<Graph>;
@@ -74,6 +77,7 @@ export function makeClient(): Client {
   return {
     datasets: (parameters, options) => getJson(["api", "datasets"], parameters, options),
     dataset: (parameters, options) => getJson(["api", "dataset"], parameters, options),
+    rows: (parameters, options) => getJson(["api", "trace"], parameters, options),
     applications: (parameters, options) => getJson(["api", "applications"], parameters, options),
     application: (id, options) => getJson(applicationPath(id), {}, options),
     graph: (id, options) => getJson(applicationPath(id, "graph"), {}, options),

@@ -1,7 +1,7 @@
 // What an address of this page means, and back. Pure. Every state that one may want to send to a colleague is in here:
 //   #/                               datasets, all of them
 //   #/datasets?text=&cursor=         datasets, those that match
-//   #/dataset?name=&namespace=       one dataset
+//   #/dataset?name=&namespace=&...   one dataset; where=: its rows that fulfil this condition
 //   #/applications?text=&state=&...  applications; #/?state=... means the same
 //   #/app/APP?open=&at=              an application's graph
 //   #/app/APP/nodes/NODE?...         records of a node (the API's parameters)
@@ -16,6 +16,7 @@ export type Start =
   | { record: string; node?: string }
   | { node: string; partition: number; offset: number }
   | { node: string; key: string }
+  | { node: string; where: string }
   | { path: string; row: number };
 
 export interface DatasetsRoute {
@@ -73,7 +74,7 @@ export interface NoRoute {
 export type Route =
   DatasetsRoute | DatasetRoute | ApplicationsRoute | ApplicationRoute | RecordsRoute | TraceRoute | LagRoute | NoRoute;
 
-const TRACE_PARAMETERS = ["record", "node", "partition", "offset", "key", "path", "row", "direction", "whole"];
+const TRACE_PARAMETERS = ["record", "node", "partition", "offset", "key", "where", "path", "row", "direction", "whole"];
 
 /** The route of `location.hash`. */
 export function parse(hash: string): Route {
@@ -124,9 +125,11 @@ function startOf(query: URLSearchParams): Start | null {
   const node = query.get("node");
   const [partition, offset, row] = [position(query, "partition"), position(query, "offset"), position(query, "row")];
   const [record, key, path] = [query.get("record"), query.get("key"), query.get("path")];
+  const where = query.get("where");
   if (record !== null) return node === null ? { record } : { record, node };
   if (node !== null && partition !== null && offset !== null) return { node, partition, offset };
   if (node !== null && key !== null) return { node, key };
+  if (node !== null && where !== null) return { node, where };
   if (path !== null && row !== null) return { path, row };
   return null;
 }

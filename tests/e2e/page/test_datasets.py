@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import pytest
 
@@ -14,10 +15,13 @@ from playwright.sync_api import expect
 from lineage_api.app import create_app
 from lineage_service.testing.queries import MemoryQueries
 from spark_agent import contract
+from tests.support import api_store
 from tests.support.dataset_applications import Job, dataset, queries_of
 from tests.support.e2e.browser import opened, served, violations
 
 DAY = 86_400_000
+#: Conditions, as they are in addresses.
+NORTH, BOTH, WRONG = map(quote, ("value like 'North%'", "value like '%,%'", "valu = 1"))
 BEGAN = 1_795_000_000_000
 SCHEMA = [
     {"name": "airport", "type": "string", "nullable": True},
@@ -67,6 +71,14 @@ def url() -> Iterator[str]:
     jobs = [means(1, 0), means(2, 1, error=error), means(3, 2), report(4, 3)]
     with served(create_app(queries_of(*jobs))) as address:
         yield address
+
+
+@pytest.fixture(scope="module")
+def sums(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The page of a dataset whose rows are there: North,15 and South,7."""
+    folder = tmp_path_factory.mktemp("store")
+    with served(api_store.service(api_store.build(folder))) as address:
+        yield f"{address}#/dataset?name={folder / 'sums.csv'}"
 
 
 # -- the first page -----------------------------------------------------------------------------------
@@ -179,6 +191,77 @@ def test_an_unknown_dataset_is_answered_with_the_nearest(page, url):
     page.goto(f"{url}#/dataset?name=/data/montly")
     expect(page.get_by_role("alert")).to_contain_text("/data/monthly")
     page.errors.clear()  # the browser's own word for the 404
+
+
+# -- finding rows -------------------------------------------------------------------------------------
+
+
+def test_rows_are_found_by_a_condition_and_lead_to_their_trace(page, sums):
+    page.goto(sums)
+    page.get_by_label("Rows for which").fill("value like '%,%'")
+    page.get_by_role("button", name="Find rows").click()
+    expect(page.locator(".found tbody tr")).to_have_count(2)
+    expect(page).to_have_url(re.compile(r"where=value\+like"))
+    page.reload()
+    expect(page.get_by_label("Rows for which")).to_have_value("value like '%,%'")
+    page.locator(".found tbody tr", has_text="South,7").get_by_role("link").click()
+    expect(page).to_have_url(re.compile(r"/trace\?"))
+    expect(page.locator("h1")).to_contain_text("South,7")
+    page.go_back()
+    expect(page.locator(".found tbody tr")).to_have_count(2)
+    page.get_by_role("link", name="trace all of these").click()
+    expect(page.locator("h1")).to_contain_text("2 records")
+
+
+def test_the_only_row_is_listed_as_well(page, sums):
+    page.goto(f"{sums}&where={NORTH}")
+    expect(page.locator(".found tbody tr")).to_have_count(1)
+    expect(page.locator(".found")).to_contain_text("1 row in Sums by shop")
+    expect(page.get_by_role("link", name="trace all of these")).to_have_count(0)
+
+
+def test_what_cannot_be_understood_is_shown_with_its_place(page, sums):
+    page.goto(f"{sums}&where={WRONG}")
+    expect(page.get_by_role("alert")).to_contain_text("did you mean value?")
+    lines = page.get_by_role("alert").inner_text().splitlines()
+    assert lines[-1].index("^") == lines[-2].index("valu")
+    page.get_by_label("Rows for which").fill("value = 'nobody'")
+    page.keyboard.press("Enter")
+    expect(page.locator(".found pre.empty")).to_be_visible()
+    page.errors.clear()  # the browser's own words for the 422 and the 404
+
+
+def test_columns_and_words_are_suggested(page, url):
+    page.goto(f"{url}#/dataset?name=/data/monthly")
+    field, suggestions = page.get_by_label("Rows for which"), page.locator(".suggestions button")
+    expect(suggestions.first).to_have_text("airport string")
+    field.press_sequentially("wind.")
+    expect(suggestions).to_have_text(["wind.mean double"])
+    suggestions.click()
+    expect(field).to_have_value("wind.mean ")
+    page.get_by_role("button", name="is not null", exact=True).click()
+    expect(field).to_have_value("wind.mean is not null ")
+    expect(suggestions).to_have_text(["and", "or"])
+
+
+def test_a_search_is_copied_as_commands(browser, sums):
+    with opened(browser, permissions=["clipboard-read", "clipboard-write"]) as page:
+        page.goto(f"{sums}&where={NORTH}")
+        page.get_by_text("The same as a command").click()
+        page.get_by_role("button", name="Copy the line for curl", exact=True).click()
+        expect(page.get_by_role("button", name="Copy the line for curl", exact=True)).to_have_text("Copied")
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert copied.startswith("curl -G http://127.0.0.1:")
+        assert copied.endswith("--data-urlencode \"where=value like 'North%'\"")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious_on_rows_to_choose_from(browser, sums, theme):
+    with opened(browser, color_scheme=theme, reduced_motion="reduce") as page:
+        page.goto(f"{sums}&where={BOTH}")
+        expect(page.locator(".found tbody tr")).to_have_count(2)
+        page.get_by_text("The same as a command").click()
+        assert violations(page) == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -1,4 +1,4 @@
-// One dataset: what is known of it, what is before and behind it, which runs wrote and read it when, its columns.
+// One dataset: what is known of it, its rows, what is before and behind it, which runs wrote and read it when, its columns.
 
 import type { DatasetPage, DatasetSummary } from "../api";
 import { type Child, h, replace } from "../dom";
@@ -6,6 +6,7 @@ import { count, number, time } from "../format";
 import { applicationHref, type DatasetRoute } from "../route";
 import { loading, notice, showFailure } from "../states";
 import type { View, ViewContext } from "../view";
+import { makeFinder } from "./finder";
 import { historyOf } from "./history";
 import { makeNeighbours } from "./neighbours";
 import { schemaOf } from "./schema";
@@ -15,10 +16,14 @@ export function datasetView(container: HTMLElement, context: ViewContext, first:
   let route = first;
   let asking = new AbortController();
   const heading = h("h1", { tabindex: -1 }, first.name);
-  const body = h("div", {}, loading());
+  const about = h("div", {}, loading());
+  const finder = makeFinder(context, first);
   const neighbours = makeNeighbours(context);
+  const history = h("div");
+  const columns = h("div");
+  const body = h("div", { hidden: true }, finder.element, neighbours.element, history, columns);
   context.title(first.name);
-  replace(container, heading, body);
+  replace(container, heading, about, body);
 
   const load = async () => {
     asking.abort();
@@ -30,7 +35,7 @@ export function datasetView(container: HTMLElement, context: ViewContext, first:
       if (signal.aborted) return;
       await show(page);
     } catch (error) {
-      showFailure(body, error, () => void load());
+      showFailure(about, error, () => void load());
     }
   };
   const show = async (page: DatasetPage) => {
@@ -38,27 +43,29 @@ export function datasetView(container: HTMLElement, context: ViewContext, first:
     replace(heading, dataset.path);
     context.title(dataset.path);
     replace(
-      body,
+      about,
       unread > 0 && notice("caution", `The events of ${count(unread, "application")} cannot be read now.`),
       dataset.remark !== "" && notice("caution", `${dataset.remark}.`),
       factsOf(dataset),
-      neighbours.element,
-      h("h2", {}, "History"),
-      historyOf(page, route),
-      h("h2", {}, "Columns"),
-      schemaOf(dataset),
     );
+    replace(history, h("h2", {}, "History"), historyOf(page, route));
+    replace(columns, h("h2", {}, "Columns"), schemaOf(dataset));
+    body.hidden = false;
     context.announce(`${dataset.path}: ${count(page.total, "write or read", "writes and reads")}`);
+    finder.about(dataset);
     await neighbours.show(page.graph);
   };
   void load();
   return {
     update(next) {
+      const isPaged = next.query.get("cursor") !== route.query.get("cursor");
       route = next;
-      void load();
+      finder.update(next);
+      if (isPaged) void load();
     },
     close() {
       asking.abort();
+      finder.close();
       neighbours.close();
     },
   };

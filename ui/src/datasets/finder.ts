@@ -1,0 +1,279 @@
+// The form that finds rows of a dataset by a condition, and the rows to choose from. A row leads to its trace.
+
+import type { Choice, DatasetSummary } from "../api";
+import { isAbort, Problem } from "../client";
+import { type Child, h, replace } from "../dom";
+import { count, fileName, nodeNumber, number } from "../format";
+import { applicationHref, datasetHref, type DatasetRoute, traceHref } from "../route";
+import { loading, notice, showFailure } from "../states";
+import { table } from "../table";
+import type { ViewContext } from "../view";
+import {
+  commandLine,
+  completed,
+  curlLine,
+  exampleOf,
+  namedColumns,
+  type Suggestion,
+  type Suggestions,
+  suggestionsAt,
+} from "./conditions";
+import { columnsOf, type Matches, matchesOf, shownValue } from "./matches";
+
+/** Rows at which one trace may start. */
+const MOST_STARTS = 10_000;
+
+export interface Finder {
+  readonly element: HTMLElement;
+  /** What the form asks of. */
+  about(dataset: DatasetSummary): void;
+  /** Finds what the address asks for, unless it is shown already. */
+  update(route: DatasetRoute): void;
+  close(): void;
+}
+
+export function makeFinder(context: ViewContext, first: DatasetRoute): Finder {
+  let route = first;
+  let dataset: DatasetSummary | null = null;
+  let columns: Suggestion[] = [];
+  let asking = new AbortController();
+  let asked = "";
+  const condition = h("input", {
+    name: "where",
+    type: "text",
+    class: "code",
+    size: 70,
+    spellcheck: "false",
+    autocomplete: "off",
+    autocapitalize: "off",
+    "aria-describedby": "where-help",
+  });
+  const helps = h("p", { class: "small soft", id: "where-help" });
+  const suggested = h("div", { class: "suggestions", role: "group", "aria-label": "What may come next" });
+  const results = h("div", { class: "found" });
+  const suggest = () => {
+    const caret = condition.selectionStart ?? condition.value.length;
+    const suggestions = suggestionsAt(condition.value, caret, columns);
+    replace(
+      suggested,
+      suggestions.items.map(({ text, note }) =>
+        h(
+          "button",
+          { type: "button", click: () => complete(suggestions, caret, text) },
+          text,
+          note !== "" && [" ", h("small", {}, note)],
+        ),
+      ),
+    );
+  };
+  const complete = (suggestions: Suggestions, caret: number, text: string) => {
+    const next = completed(condition.value, caret, suggestions, text);
+    condition.value = next.condition;
+    condition.focus();
+    condition.setSelectionRange(next.caret, next.caret);
+    suggest();
+  };
+  for (const event of ["input", "keyup", "click"]) condition.addEventListener(event, suggest);
+
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const query = new URLSearchParams(route.query);
+    query.delete("rows");
+    if (condition.value.trim() === "") query.delete("where");
+    else query.set("where", condition.value.trim());
+    asked = ""; // asked again, also if it is the same
+    if (query.toString() === route.query.toString()) find();
+    else context.navigate({ ...route, query });
+  };
+  const element = h(
+    "section",
+    { "aria-label": "Find rows" },
+    h("h2", {}, "Find rows"),
+    h(
+      "form",
+      { class: "fields", role: "search", submit },
+      h("label", { class: "wide" }, h("span", {}, "Rows for which"), condition),
+      h("button", { type: "submit" }, "Find rows"),
+    ),
+    suggested,
+    helps,
+    results,
+  );
+
+  const find = () => {
+    if (dataset === null) return;
+    const [where, cursor] = [route.query.get("where") ?? "", route.query.get("rows")];
+    const key = JSON.stringify([where, cursor]);
+    if (key === asked) return;
+    asked = key;
+    asking.abort();
+    asking = new AbortController();
+    condition.value = where;
+    suggest();
+    if (where === "") replace(results);
+    else void show(dataset, where, cursor, asking.signal);
+  };
+  const show = async (about: DatasetSummary, where: string, cursor: string | null, signal: AbortSignal) => {
+    replace(results, loading("Looking at the rows …"));
+    try {
+      const parameters = { dataset: about.path, where, columns: "*", cursor };
+      const matches = matchesOf(await context.client.rows(parameters, { signal }));
+      if (signal.aborted) return;
+      replace(results, resultOf(matches, where, route), commandsOf(about.path, where, matches.total !== 1, context));
+      context.announce(foundText(matches));
+    } catch (error) {
+      if (isAbort(error)) return;
+      if (error instanceof Problem && (error.status === 422 || error.status === 404)) {
+        replace(results, refusal(error));
+      } else {
+        showFailure(results, error, () => {
+          asked = "";
+          find();
+        });
+      }
+    }
+  };
+  return {
+    element,
+    about(summary) {
+      dataset = summary;
+      columns = namedColumns(summary.schema, summary.partitions, summary.format);
+      condition.placeholder = exampleOf(columns);
+      replace(
+        helps,
+        columns.length === 0 && "The columns are not known yet: use the names of the file's own columns. ",
+        "Compare columns with values: ",
+        h("code", {}, "= != < <= > >= in like between is null"),
+        ", joined by ",
+        h("code", {}, "and or not"),
+        ". Texts stand in single quotes.",
+      );
+      suggest();
+      find();
+    },
+    update(next) {
+      route = next;
+      find();
+    },
+    close: () => asking.abort(),
+  };
+}
+
+/** The service's words: the place in the condition has a caret below it, so every character has the same width. */
+const refusal = ({ status, message }: Problem): HTMLElement =>
+  h("pre", { class: `notice code ${status === 404 ? "empty" : "failure"}`, role: "alert" }, message);
+
+function foundText({ total, rows, name }: Matches): string {
+  const some = total === null ? `${number(rows.length)} rows, perhaps more,` : count(total, "row");
+  return `${some} of what ${name} wrote or read`;
+}
+
+function resultOf(matches: Matches, where: string, route: DatasetRoute): Child {
+  const { application, name, total, rows, warnings, next } = matches;
+  const pageHref = (cursor: string | null) => {
+    const query = new URLSearchParams(route.query);
+    if (cursor === null) query.delete("rows");
+    else query.set("rows", cursor);
+    return datasetHref(route, query);
+  };
+  return [
+    h(
+      "p",
+      {},
+      h("strong", {}, total === null ? `${number(rows.length)} rows, perhaps more` : count(total, "row")),
+      " in ",
+      h("a", { href: applicationHref(application) }, name),
+      ". Choose one to see what it was made of and what became of it",
+      rows.length > 1 && [", or ", allOf(matches, where)],
+      ".",
+    ),
+    warnings.map((warning) => notice("caution", warning)),
+    rowsTable(matches),
+    h(
+      "nav",
+      { class: "pages", "aria-label": "Pages of rows" },
+      route.query.has("rows") && h("a", { href: pageHref(null) }, "First rows"),
+      next !== null && h("a", { href: pageHref(next), rel: "next" }, "More rows"),
+    ),
+  ];
+}
+
+/** Links to the trace of all rows, one for each operation that has them. */
+function allOf({ application, nodes, total }: Matches, where: string): Child {
+  if (total !== null && total > MOST_STARTS) return `narrow the condition to ${number(MOST_STARTS)} rows to trace all`;
+  return nodes.map((node, index) => [
+    index > 0 && ", ",
+    h(
+      "a",
+      { href: traceHref(application, { node: nodeNumber(node), where }) },
+      nodes.length === 1 ? "trace all of these" : `trace all of operation ${nodeNumber(node)}`,
+    ),
+  ]);
+}
+
+function rowsTable({ application, rows }: Matches): HTMLElement {
+  const names = columnsOf(rows);
+  const hrefOf = ({ node_id: node, record_id: record }: Choice) =>
+    traceHref(application, { record, node: nodeNumber(node) });
+  return table<Choice>({
+    caption: "Rows that fulfil the condition",
+    rows,
+    key: ({ node_id: node, record_id: record }) => `${node} ${record}`,
+    opens: true,
+    columns: [
+      {
+        name: "Row",
+        kind: "narrow",
+        cell: (row) => h("a", { href: hrefOf(row), "aria-label": `Trace ${placeOf(row)}` }, "Trace"),
+      },
+      ...names.map((name) => ({ name, cell: ({ columns }: Choice) => cellOf(columns, name) })),
+      { name: "Text", isUsed: names.length === 0, cell: ({ text }) => text !== null && h("code", {}, text) },
+      {
+        name: "Location",
+        cell: (row) => [
+          h("span", { class: "id", title: row.path }, placeOf(row)),
+          row.warning !== null && h("div", { class: "warning" }, row.warning),
+        ],
+      },
+    ],
+  });
+}
+
+function cellOf(columns: Choice["columns"], name: string): Child {
+  if (columns === null || !(name in columns)) return null;
+  const { text, full, isNull } = shownValue(columns[name]);
+  return isNull ? h("span", { class: "soft" }, text) : h("span", { title: full }, text);
+}
+
+const placeOf = ({ path, line, record_id: record }: Choice): string =>
+  path === null ? record : line === null ? fileName(path) : `${fileName(path)}:${line}`;
+
+/** The same query for a terminal and for curl. */
+function commandsOf(dataset: string, where: string, isSeveral: boolean, context: ViewContext): Child {
+  const base = new URL(".", location.href.split("#")[0]).href;
+  const line = (name: string, text: string) => {
+    const copied = h("button", { type: "button", "aria-label": `Copy ${name}`, click: () => void copy() }, "Copy");
+    const copy = async () => {
+      try {
+        await navigator.clipboard.writeText(text);
+        copied.textContent = "Copied";
+        context.announce("Copied");
+      } catch {
+        context.announce("This browser does not let the page copy: select the text");
+      }
+    };
+    return h("div", { class: "command" }, copied, " ", h("code", {}, text));
+  };
+  return h(
+    "details",
+    {},
+    h("summary", {}, "The same as a command"),
+    line("the command line", commandLine(dataset, where, false)),
+    line("the line for curl", curlLine(base, dataset, where, false)),
+    isSeveral && [
+      h("p", { class: "small soft" }, "For all of these rows:"),
+      line("the command line for all", commandLine(dataset, where, true)),
+      line("the line for curl for all", curlLine(base, dataset, where, true)),
+    ],
+  );
+}

@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import type { Choice, Choices, Trace } from "../api";
+import { columnsOf, matchesOf, shownValue } from "./matches";
+
+const choice = (columns: Choice["columns"]): Choice => ({
+  node_id: "app#8",
+  record_id: "write#0#3",
+  path: "/data/out/part-0",
+  row: 3,
+  line: 4,
+  columns,
+  text: "x",
+  warning: null,
+});
+
+test("several rows are those to choose from, and the only one is the start of its trace", () => {
+  const choices = {
+    application_id: "app",
+    name: "Winds",
+    nodes: ["app#8"],
+    total: 2,
+    choices: [choice(null)],
+    next: "c",
+    warnings: ["w"],
+  };
+  expect(matchesOf(choices as unknown as Choices)).toMatchObject({
+    application: "app",
+    total: 2,
+    next: "c",
+    warnings: ["w"],
+  });
+  const source = { path: "/data/out/part-0", row: 3, line: 4, text: "x", warning: null, columns: { a: 1 } };
+  const start = {
+    node_id: "app#8",
+    application_id: "app",
+    application_name: "Winds",
+    total: 1,
+    records: [{ record_id: "write#0#3", source }],
+  };
+  expect(matchesOf({ starts: [start] } as unknown as Trace)).toMatchObject({
+    application: "app",
+    name: "Winds",
+    nodes: ["app#8"],
+    total: 1,
+    rows: [choice({ a: 1 })],
+  });
+});
+
+test("columns are those of any row", () => {
+  expect(columnsOf([choice({ a: 1, b: 2 }), choice(null), choice({ c: 1, a: 2 })])).toEqual(["a", "b", "c"]);
+});
+
+test("fractions are rounded for reading, and nothing else is changed", () => {
+  expect(shownValue(57.81349206349206)).toMatchObject({ text: "57.8135", full: "57.81349206349206" });
+  expect(shownValue(0.5)).toMatchObject({ text: "0.5", full: null });
+  expect(shownValue(1234567)).toMatchObject({ text: "1234567", full: null });
+  expect(shownValue(null)).toMatchObject({ text: "null", isNull: true });
+  expect(shownValue([1, { a: 2 }])).toMatchObject({ text: '[1,{"a":2}]' });
+});
