@@ -15,12 +15,16 @@ class Patches:
 
     def __init__(self) -> None:
         self._replaced: list[tuple[Any, str, Any]] = []
+        #: Ends what waits to patch more; called before the patches are undone.
+        self.waiting: list[Callable[[], None]] = []
 
     def replace(self, owner: Any, name: str, value: Any) -> None:
         self._replaced.append((owner, name, owner.__dict__[name]))
         setattr(owner, name, value)
 
     def undo(self) -> None:
+        while self.waiting:
+            self.waiting.pop()()
         while self._replaced:
             owner, name, original = self._replaced.pop()
             setattr(owner, name, original)

@@ -30,7 +30,7 @@ def install(session: Session) -> None:
     def patch(module: Any) -> None:
         session.patches.replace(module, _FUNCTION, _call(session, getattr(module, _FUNCTION)))
 
-    session.on_stop.append(when_imported(_MODULE, patch))
+    session.patches.waiting.append(when_imported(_MODULE, patch))
 
 
 def _call(session: Session, original: Callable[..., Any]) -> Callable[..., Any]:

@@ -83,7 +83,7 @@ class Fits:
             estimator = module.Estimator
             self._session.patches.replace(estimator, "fit", self._fit(estimator.__dict__["fit"]))
 
-        self._session.on_stop.append(when_imported(_MODULE, patch))
+        self._session.patches.waiting.append(when_imported(_MODULE, patch))
 
     # -- a call of the user's ------------------------------------------------------------------------
 

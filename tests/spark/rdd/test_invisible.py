@@ -625,8 +625,10 @@ def test_a_session_that_cannot_begin_leaves_nothing_patched(
         raise OSError("no place for the archive")
 
     monkeypatch.setattr(agent, "ship_agent", broken)
+    finders = list(sys.meta_path)
     with a_context(kafka, spark_lineage_enabled="true") as context:
         assert changing(attributes()) == stock
+        assert sys.meta_path == finders
         assert agent.active() is None
         assert numbers(context).map(str).count() == 24
 
