@@ -41,6 +41,8 @@ os.environ["LINEAGE_SPOOL_DIR"] = str(CACHE / f"test-spool-{os.getpid()}")
 # The same examples each time, and no example is too slow: machines differ.
 settings.register_profile("house", derandomize=True, deadline=None)
 settings.load_profile("house")
+# `make test` tries fewer of them than `make test-all`.
+settings.register_profile("gate", settings.get_profile("house"), max_examples=40)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -57,6 +59,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.option.markexpr == "not thorough":
+        settings.load_profile("gate")
     # The workers of xdist report to the process that started them.
     if config.getoption("--record-durations") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(durations.Recorder(TESTS))

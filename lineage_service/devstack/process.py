@@ -113,6 +113,8 @@ def _has_ended(process: psutil.Process, deadline_s: float, tick: Callable[[], No
             # Also collects the process when it is a child of this one.
             process.wait(timeout=step_s)
         except psutil.TimeoutExpired:
+            if not is_running(process):  # its parent has not collected it
+                return True
             if tick:
                 tick()
         else:

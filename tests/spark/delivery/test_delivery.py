@@ -25,6 +25,7 @@ from spark_agent.delivery import process_sender, producer
 from spark_agent.delivery.producer import Delivery, DeliveryError, Sender
 from spark_agent.delivery.settings import AgentSettings
 from spark_agent.delivery.wait_budget import WaitBudget
+from tests.support.lanes import sampled
 
 #: What the driver and two slots may wait together: the budget of 2 s that each has, and their ends.
 MOST_WAITED_MS = 10_000
@@ -84,7 +85,7 @@ def test_what_arrives_is_counted_and_nothing_dropped(kafka: Any) -> None:
     assert counters["blocks"] > 0
 
 
-@pytest.mark.parametrize("broker", ["closed_port", "silent_broker"])
+@pytest.mark.parametrize("broker", sampled(["silent_broker", "closed_port"], 2))
 def test_a_broker_that_does_not_answer_costs_seconds_once(
     broker: str, request: pytest.FixtureRequest
 ) -> None:
@@ -201,12 +202,14 @@ def test_a_program_ends_soon_beside_a_silent_broker_and_says_what_is_lost(
     assert warnings_of(done) == []
 
 
+@pytest.mark.thorough
 def test_a_quiet_application_says_nothing_of_its_loss(closed_port: str, tmp_path: Path) -> None:
     done = run_script(tmp_path, closed_port, **{"spark.lineage.quiet": "true"})
     assert (done.returncode, done.stdout) == (0, "465\n"), done.stderr
     assert "lineage" not in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_driver_without_confluent_kafka_says_what_to_install(kafka: Any, tmp_path: Path) -> None:
     path = without_confluent_kafka(tmp_path)
     done = run_script(tmp_path, kafka.bootstrap_servers, {"PYTHONPATH": path})
@@ -221,6 +224,7 @@ def test_executors_that_have_nothing_of_ours_are_told_of_by_the_driver(kafka: An
     check_loss(done, f"confluent-kafka is not installed for {python}")
 
 
+@pytest.mark.thorough
 def test_a_loss_is_one_warning_in_sparks_log_if_the_user_wants_it(closed_port: str, tmp_path: Path) -> None:
     done = run_script(tmp_path, closed_port, **{"spark.lineage.onError": "partial"})
     check_loss(done, f"Kafka at {closed_port} does not take them")

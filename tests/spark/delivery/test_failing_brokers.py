@@ -85,6 +85,8 @@ FAILURES = (
     ),
     Failure(name="has no topic", told=rf"has no topic {NO_CREATE}flow.*create it", flow=NO_CREATE),
 )
+#: One that says nothing, and one that says no.
+IN_SHORT = ("hangs", "refuses flows")
 
 
 @dataclass
@@ -232,7 +234,14 @@ def stock_runs() -> list[Done]:
     return []
 
 
-@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.name)
+@pytest.mark.parametrize(
+    "failure",
+    [
+        pytest.param(failure, marks=() if failure.name in IN_SHORT else pytest.mark.thorough)
+        for failure in FAILURES
+    ],
+    ids=lambda failure: failure.name,
+)
 def test_a_job_beside_a_broker_that(
     failure: Failure, broker: Broker, run: Callable[..., Done], stock_runs: list[Done], tmp_path: Path
 ) -> None:

@@ -226,6 +226,7 @@ def test_an_application_says_how_many_blocks_wait_and_where(tmp_path: Path, brok
     assert complete.describe().startswith(f"{blocks} blocks wait on {os.uname().nodename} to be delivered")
 
 
+@pytest.mark.thorough
 def test_a_driver_that_is_killed_has_put_its_events_where_they_are_found(
     job: Job, broker: Broker, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from tests.support.spark.taps import PARTITIONS, TAP, Taps, check_tap
 pytestmark = pytest.mark.timeout(1800)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("jar")
 def test_executors_get_the_jar_from_the_driver(kafka: Any, tmp_path: Path) -> None:
     builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("taps")

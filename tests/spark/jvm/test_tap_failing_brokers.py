@@ -89,6 +89,7 @@ def test_a_loss_fails_the_query_where_the_user_asks_for_that(spark: SparkSession
     assert not [manifest for manifest in taps.manifests() if manifest["input"] == TAP and manifest["dropped"]]
 
 
+@pytest.mark.thorough
 def test_what_a_broker_that_hangs_has_not_confirmed_is_counted_and_arrives_later(
     spark: SparkSession, broker: Broker
 ) -> None:

@@ -66,10 +66,8 @@ def everything(context: Any, folder: Path) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize(
-    "form",
-    [form if form == "marshalled" else pytest.param(form, marks=pytest.mark.thorough) for form in FORMS],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("form", FORMS)
 def test_rows_and_their_order_stay(form: str, run: Run, run_plain: Run, tmp_path: Path) -> None:
     def job(context: Any) -> list[Any]:
         context.setCheckpointDir(str(tmp_path / "checkpoints"))

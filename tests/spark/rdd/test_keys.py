@@ -102,6 +102,6 @@ def traced(request: pytest.FixtureRequest, kafka: Any, tmp_path_factory: pytest.
     return trace_pipelines(kafka, tmp_path_factory.mktemp("keys"), selected(request, PIPELINES))
 
 
-@pytest.mark.parametrize("name", sampled(PIPELINES, 2))
+@pytest.mark.parametrize("name", sampled(PIPELINES, 4))
 def test_traces_by_keys_of_every_kind_equal_the_naive_interpreters(name: str, traced: Traced) -> None:
     traced.check(name)

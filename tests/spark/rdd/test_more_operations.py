@@ -28,7 +28,7 @@ def traced(request: pytest.FixtureRequest, kafka: Any, tmp_path_factory: pytest.
     return trace_pipelines(kafka, tmp_path_factory.mktemp("pipelines"), selected(request, PIPELINES))
 
 
-@pytest.mark.parametrize("name", sampled(PIPELINES, 2))
+@pytest.mark.parametrize("name", sampled(PIPELINES, 4))
 def test_traces_equal_the_naive_interpreter(name: str, traced: Traced) -> None:
     traced.check(name)
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from pyspark import StorageLevel, TaskContext
 
+from tests.support.lanes import sampled
 from tests.support.spark.application import Application, part_rows, rows_at
 
 pytestmark = pytest.mark.thorough
@@ -124,7 +125,7 @@ def save_some(context: Any, folder: Path, seed: int) -> list[str]:
     return did
 
 
-@pytest.mark.parametrize("seed", [4, 22])
+@pytest.mark.parametrize("seed", sampled([4, 22], 2))
 def test_a_trace_is_right_or_says_that_it_is_a_bound(seed: int, run: Run, tmp_path: Path) -> None:
     source = tmp_path / "in.txt"
     source.write_text("".join(f"{i}\n" for i in range(ROWS)))

@@ -12,6 +12,7 @@ import pytest
 from pyspark.serializers import MarshalSerializer
 
 from lineage_service.queries import RecordQuery
+from tests.support.lanes import sampled, selected
 from tests.support.spark.application import Application, run_application
 
 # The first test of the module runs the jobs of all of them.
@@ -172,7 +173,9 @@ class Outcome:
 
 
 @pytest.fixture(scope="module")
-def outcome(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcome]:
+def outcome(
+    request: pytest.FixtureRequest, kafka: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Outcome]:
     folder = tmp_path_factory.mktemp("unread")
     (folder / "known_to_the_driver.py").write_text(
         "from typing import NamedTuple\n\n\nclass Record(NamedTuple):\n    number: int\n    text: str = 'x'\n"
@@ -180,12 +183,15 @@ def outcome(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ou
     (folder / "in.txt").write_text("a\nb\nc\n")
     sys.path.insert(0, str(folder))
     try:
-        yield run_cases(kafka.bootstrap_servers, folder)
+        yield run_cases(kafka.bootstrap_servers, folder, selected(request, {**GIVEN, **SAVED}))
     finally:
         sys.path.remove(str(folder))
 
 
-def run_cases(servers: str, folder: Path) -> Outcome:
+def run_cases(servers: str, folder: Path, cases: Mapping[str, Any]) -> Outcome:
+    given = {name: case for name, case in GIVEN.items() if name in cases}
+    to_save = {name: case for name, case in SAVED.items() if name in cases}
+
     def plain(context: Any) -> dict[str, tuple[list[Any], list[list[list[Any]]]]]:
         context.setCheckpointDir(str(folder / "checkpoints"))
         context.parallelize(range(9), 2).saveAsPickleFile(str(folder / "pickled"), 2)
@@ -193,7 +199,7 @@ def run_cases(servers: str, folder: Path) -> Outcome:
             str(folder / "sequence")
         )
         found = {}
-        for name in CASES:
+        for name in cases:
             splits: list[list[list[Any]]] = []
 
             def source(maker: str, *args: Any, splits: Any = splits) -> Any:
@@ -217,15 +223,15 @@ def run_cases(servers: str, folder: Path) -> Outcome:
         def source(maker: str, *args: Any) -> Any:
             return getattr(context, maker)(*args)
 
-        found = {name: act(make(source, str(folder))) for name, (make, act, _) in GIVEN.items()}
-        for name, (make, saver, args, _) in SAVED.items():
+        found = {name: act(make(source, str(folder))) for name, (make, act, _) in given.items()}
+        for name, (make, saver, args, _) in to_save.items():
             getattr(make(source, str(folder)), saver)(str(folder / name), *args)
         return found
 
     def read_again(context: Any) -> dict[str, list[Any]]:
         return {
             name: sorted(getattr(context, reader)(str(folder / name)).collect())
-            for name, (_, _, _, reader) in SAVED.items()
+            for name, (_, _, _, reader) in to_save.items()
         }
 
     without, _ = run_application(servers, folder, plain, lineage=False)
@@ -237,16 +243,16 @@ def run_cases(servers: str, folder: Path) -> Outcome:
         for name, (rows, splits) in without.items()
     }
     sinks = [sink for sink in application.sinks() if sink.name != "count"]
-    return Outcome(application, found, dict(zip(CASES, sinks, strict=True)))
+    return Outcome(application, found, dict(zip(cases, sinks, strict=True)))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sampled(CASES, 3))
 def test_the_records_are_those_without_lineage(outcome: Outcome, name: str) -> None:
     without, with_lineage, _ = outcome.results[name]
     assert with_lineage == without
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sampled(CASES, 3))
 def test_each_record_of_the_sink_is_traced_to_its_sources(outcome: Outcome, name: str) -> None:
     without, _, splits = outcome.results[name]
     application, sink = outcome.application, outcome.sinks[name]
@@ -270,7 +276,7 @@ def test_each_record_of_the_sink_is_traced_to_its_sources(outcome: Outcome, name
         assert origins == flat(expected), found.record_id
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sampled(CASES, 3))
 def test_each_source_of_a_record_is_traced_to_it(outcome: Outcome, name: str) -> None:
     application, sink = outcome.application, outcome.sinks[name]
     records = application.questions.records(

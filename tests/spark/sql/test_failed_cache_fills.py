@@ -145,11 +145,8 @@ def test_what_a_task_cached_that_failed_is_known(name: str, ran: tuple[Applicati
     check(*ran, name)
 
 
-@pytest.mark.parametrize(
-    "conf",
-    [{"master": "local[2,3]"}, pytest.param(CLUSTER, marks=pytest.mark.thorough)],
-    ids=["here", "cluster"],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("conf", [{"master": "local[2,3]"}, CLUSTER], ids=["here", "cluster"])
 def test_what_an_attempt_cached_that_was_made_again_is_known(
     conf: dict[str, str], run: Callable[..., tuple[Any, Application]], tmp_path: Path
 ) -> None:

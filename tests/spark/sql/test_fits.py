@@ -293,6 +293,7 @@ def test_spark_answers_the_same(fitted: tuple[Path, Application, list[Any]]) -> 
             }
 
 
+@pytest.mark.thorough
 def test_what_the_job_gave_is_what_it_gives_without_lineage(
     fitted: tuple[Path, Application, list[Any]], run_plain: Callable[..., Any], tmp_path: Path
 ) -> None:

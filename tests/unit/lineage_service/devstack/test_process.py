@@ -77,6 +77,15 @@ def test_a_process_that_ended_unnoticed_is_not_running(spawn: Spawn) -> None:
     assert process.stop(child)
 
 
+def test_a_process_whose_parent_does_not_collect_it_has_stopped(spawn: Spawn, tmp_path: Path) -> None:
+    spawn(
+        "import subprocess, sys, time; child = subprocess.Popen(['/bin/sleep', '60']); "
+        "print('started', child.pid, flush=True); time.sleep(60)"
+    )
+    _, pid = (tmp_path / "logs" / "server.log").read_text().split()
+    assert process.stop(psutil.Process(int(pid)))
+
+
 def test_the_log_of_the_run_before_is_kept(spawn: Spawn, tmp_path: Path) -> None:
     spawn("print('started, the first')")
     spawn("print('started, the second')")
