@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -31,23 +32,44 @@ SPLITS = 4
 #: Short applications, four at a time, and jobs one after the other.
 APPLICATIONS, AT_A_TIME, IN_A_ROW = 200, 4, 100
 DEADLINE_S = 900.0
+#: How long one application runs; the broker is away for the second quarter and the third.
+MINUTES = float(os.environ.get("LINEAGE_SOAK_MINUTES", "2"))
 
-#: `count` applications, each a job of RDDs and one of DataFrames over the rows of `in.txt`.
-JOBS = """
-import json, sys
+#: What jobs do: one of RDDs and one of DataFrames over the rows of `in.txt`.
+STEPS = """
+import json, sys, time
 from pyspark.sql import SparkSession
 folder, first, count, settings = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), json.loads(sys.argv[4])
-for number in range(first, first + count):
+
+def begin(number):
     builder = SparkSession.builder.appName(f"job {number}")
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+def run(spark, number):
     lines = spark.sparkContext.textFile(f"{folder}/in.txt", SPLITS)
     lines.filter(lambda line: int(line) % 2 == 0).saveAsTextFile(f"{folder}/even-{number}")
     frame = spark.read.text(f"{folder}/in.txt")
     frame.where("cast(value as int) % 3 = 0").write.text(f"{folder}/thirds-{number}")
+"""
+#: `count` applications, each with these two.
+JOBS = """
+for number in range(first, first + count):
+    spark = begin(number)
+    run(spark, number)
     spark.stop()
+"""
+#: One application, which has them again and again for `count` seconds.
+LONG_JOB = """
+spark, end = begin(first), time.monotonic() + count
+while time.monotonic() < end:
+    run(spark, first)
+    first += 1
+    time.sleep(2)
+spark.stop()
 """
 
 
@@ -86,12 +108,13 @@ class Jobs:
             **{f"spark.lineage.topic.{topic}": name for topic, name in self.topics.items()},
         }
         (folder / "in.txt").write_text("".join(f"{number}\n" for number in range(ROWS)))
-        (folder / "jobs.py").write_text(JOBS.replace("SPLITS", str(SPLITS)))
 
-    def start(self, first: int, count: int) -> subprocess.Popen[bytes]:
+    def start(self, first: int, count: int, jobs: str = JOBS) -> subprocess.Popen[bytes]:
+        script = self.folder / "jobs.py"
+        script.write_text(STEPS.replace("SPLITS", str(SPLITS)) + jobs)
         arguments = [str(self.folder), str(first), str(count), json.dumps(self.settings)]
         return subprocess.Popen(
-            [sys.executable, str(self.folder / "jobs.py"), *arguments],
+            [sys.executable, str(script), *arguments],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -133,9 +156,9 @@ class Jobs:
             by_name[name] = application
         assert sorted(by_name) == sorted(f"job {number}" for number in numbers)
         for number in numbers:
-            self._check_traces(by_name[f"job {number}"], number)
+            self.check_traces(by_name[f"job {number}"], number)
 
-    def _check_traces(self, application: Application, number: int) -> None:
+    def check_traces(self, application: Application, number: int) -> None:
         for folder, divisor in ((f"even-{number}", 2), (f"thirds-{number}", 3)):
             rows = [
                 (part, row, int(text))
@@ -169,6 +192,28 @@ def test_jobs_in_a_row_beside_a_broker_that_answers_after_thirty_seconds(
     assert jobs.start(0, IN_A_ROW).wait() == 0
     jobs.deliver()
     jobs.check_each(jobs.applications(broker.servers), range(IN_A_ROW))
+
+
+@pytest.mark.timeout(3600)
+def test_an_application_whose_broker_is_away_for_half_of_its_time(broker: Broker, tmp_path: Path) -> None:
+    """LINEAGE_SOAK_MINUTES=20: for ten of twenty minutes."""
+    jobs = Jobs(tmp_path, broker.servers, "away")
+    process = jobs.start(0, round(MINUTES * 60), LONG_JOB)
+    time.sleep(MINUTES * 15)
+    broker.kill()
+    time.sleep(MINUTES * 30)
+    broker.revive()
+    assert process.wait() == 0
+    jobs.deliver()
+    (application,) = jobs.applications(broker.servers)
+    receipts = [(block.run, block.seq) for block in application.blocks]
+    complete = completeness(application.events, receipts)
+    assert complete.is_complete, complete.describe()
+    runs = sorted(int(folder.name.removeprefix("even-")) for folder in tmp_path.glob("even-*"))
+    assert runs == list(range(len(runs)))
+    assert len(runs) > MINUTES
+    for number in runs:
+        jobs.check_traces(application, number)
 
 
 @pytest.mark.timeout(3600)
