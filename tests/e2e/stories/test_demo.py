@@ -33,6 +33,7 @@ from lineage_service.cli.stack.up import start
 from lineage_service.settings import Settings
 from perf.delivery.brokers import closed_port
 from scripts.environment import alone
+from tests.support.processes import still_running
 from tests.support.wind_delays_oracle import (
     BAD_READING,
     WRONG_LINE,
@@ -309,7 +310,7 @@ def test_ctrl_c_ends_everything(demo: Demo) -> None:
     assert len(pids) >= 4
     demo.interrupt()
     assert demo.end() == (0, "")
-    assert not [pid for pid in pids if psutil.pid_exists(pid)]
+    assert not still_running(pids)
     assert not (demo.home / "api.json").exists()
 
 
@@ -331,7 +332,7 @@ def test_a_second_run_uses_what_is_there_and_ends_by_itself(
         assert (code, errors) == (0, ""), again.output
         state = again.servers()
         assert state["kafka"]["pid"] == started.servers["kafka"].pid, "it ran before, and was to stay"
-        assert psutil.pid_exists(state["kafka"]["pid"])
+        assert still_running([state["kafka"]["pid"]])
         assert "neo4j" not in state, "the demo started it"
     finally:
         stop(demo.home)
@@ -354,7 +355,7 @@ def test_ctrl_c_during_the_start_leaves_nothing_behind(tmp_path: Path, jar_folde
         -signal.SIGINT,
     )  # both are 130 to a shell; tests/integration/devstack/test_stack.py says why
     assert error == ""
-    assert not [pid for pid in pids if psutil.pid_exists(pid)]
+    assert not still_running(pids)
 
 
 # -- what a user can mend is one line -----------------------------------------------------------------

@@ -27,6 +27,7 @@ from lineage_service.cli.stack.up import start
 from lineage_service.devstack.errors import DownloadError, JavaError
 from lineage_service.settings import Settings
 from spark_agent import contract
+from tests.support.processes import still_running
 
 
 class KafkaService(Protocol):
@@ -296,7 +297,7 @@ def test_ctrl_c_leaves_nothing_behind(stack: Stack, tmp_path: Path) -> None:
     # as dataclasses and named tuples do while they are imported, although the command returned 130.
     assert process.returncode in (130, -signal.SIGINT), error
     assert error == ""
-    assert not psutil.pid_exists(pid)
+    assert not still_running([pid])
 
 
 @pytest.mark.parametrize(
@@ -318,17 +319,11 @@ def test_what_a_user_can_mend_is_one_line(environment: dict[str, str], message: 
     assert re.search(message, result.stderr)
 
 
-def has_ended(pid: int) -> bool:
-    """A child of this process, which nobody has waited for, has ended too."""
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-
-
 def test_down_ends_every_process(stack: Stack) -> None:
     state = stack.state()
     result = stack.lineage("down")
     assert result.returncode == 0, result.stderr
-    for server in ("kafka", "neo4j"):
-        assert has_ended(state[server]["pid"])
+    assert not still_running(state[server]["pid"] for server in ("kafka", "neo4j"))
     assert stack.lineage("status").returncode == 3
     again = stack.lineage("down")
     assert again.returncode == 0

@@ -17,6 +17,7 @@ from lineage_service.devstack.kafka import accepts
 from lineage_service.devstack.server import Place
 from lineage_service.devstack.state import StackState, read_state
 from lineage_service.settings import Settings
+from tests.support.processes import still_running
 
 #: A server of three lines: listens at once, or dies at once with a word, or does nothing.
 LISTENS = (
@@ -220,7 +221,7 @@ def test_an_interrupted_start_stops_what_it_began(
     with pytest.raises(KeyboardInterrupt):
         start(Settings(home=home), only="short")
     assert len(pid) == 1
-    assert not psutil.pid_exists(pid[0])
+    assert not still_running(pid)
     assert read_state(home).servers == {}
 
 
