@@ -1,6 +1,6 @@
 """Results as JSON: over HTTP, and what `--json` prints at a terminal.
 
-pydantic reads the dataclasses of `lineage.py` and writes them in compiled code. It checks nothing: the
+pydantic reads the dataclasses of `lineage` and writes them in compiled code. It checks nothing: the
 service made the values.
 """
 

@@ -1,6 +1,6 @@
 """Limits of requests, which are checked before parsing; HEAD as GET; the number of concurrent queries.
 
-The limits of single parameters are in parameters.py. These are the limits of a whole request: target,
+The limits of single parameters are in parameters/. These are the limits of a whole request: target,
 headers, body, and that it is UTF-8. `ConcurrencyLimiter` runs only so many queries at a time that the memory
 of the process suffices. Others wait, and get a 503 if that takes too long. Knows nothing of what is asked.
 """

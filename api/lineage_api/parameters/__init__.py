@@ -1,0 +1,26 @@
+"""The parameters of each endpoint, their limits, and the queries that they become.
+
+Every text has a maximum length and every number a range, so that nothing unbounded reaches a store. Names
+contain no control characters. Unknown parameters are refused: a misspelt filter must not be ignored.
+"""
+
+from lineage_api.parameters.applications import ApplicationParameters
+from lineage_api.parameters.comparisons import CompareParameters
+from lineage_api.parameters.datasets import DatasetParameters, DatasetsParameters
+from lineage_api.parameters.fields import MAX_LIMIT, ApplicationId, NodeName
+from lineage_api.parameters.records import RecordParameters, ValueParameters
+from lineage_api.parameters.traces import DatasetTraceParameters, TraceParameters
+
+__all__ = [
+    "MAX_LIMIT",
+    "ApplicationId",
+    "ApplicationParameters",
+    "CompareParameters",
+    "DatasetParameters",
+    "DatasetTraceParameters",
+    "DatasetsParameters",
+    "NodeName",
+    "RecordParameters",
+    "TraceParameters",
+    "ValueParameters",
+]

@@ -1,0 +1,213 @@
+"""Parameters of a trace: from a record of an application, or from a row of a dataset."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from lineage_api.parameters.fields import (
+    NODE_HELP,
+    Depth,
+    Expression,
+    Limit,
+    Name,
+    NodeNumber,
+    Partition,
+    PathName,
+    Position,
+    RecordName,
+    Text,
+    TracePageParameters,
+    cursor_field,
+    names,
+)
+from lineage_service.lineage import Direction
+from lineage_service.queries import RowQuery, TraceQuery
+
+__all__ = ["DatasetTraceParameters", "TraceParameters"]
+
+_NEXT = "`next` of the page before, or of a 504."
+
+
+class TraceParameters(TracePageParameters):
+    cursor: str | None = cursor_field("eJyLVjI0MrZQ0lEy", description=_NEXT)
+    direction: Direction = Field(
+        description="`backward`: what it came from. `forward`: what became of it.", examples=["backward"]
+    )
+    record: RecordName | None = Field(
+        default=None,
+        description="Start: a record id (with `node` if it is ambiguous), or one with its node's id or "
+        "number before it: `NODE_ID#RECORD_ID`, `NUMBER#RECORD_ID`.",
+        examples=["write#0#0"],
+    )
+    node: NodeNumber | None = Field(
+        default=None,
+        description=f"Start: {NODE_HELP}; with `partition` and `offset`, or `key`, or `record`, or `path`.",
+        examples=["3"],
+    )
+    partition: Partition | None = Field(default=None, description="Start: partition of `node`.", examples=[0])
+    offset: Position | None = Field(
+        default=None, description="Start: offset in `partition`, from 0.", examples=[0]
+    )
+    key: Text | None = Field(
+        default=None, description="Start: all records of `node` with this key.", examples=["North"]
+    )
+    path: PathName | None = Field(
+        default=None, description="Start: an input or output file.", examples=["/data/sums.csv"]
+    )
+    row: Position | None = Field(
+        default=None, description="Start: row of `path`, from 0, header lines included.", examples=[0]
+    )
+    where: Expression | None = Field(
+        default=None,
+        description="Start: all rows that fulfil this condition on columns, 10,000 at most; of `path` (a "
+        "file, folder or glob), of `node`, or of the application's one output.",
+        examples=["value like '%paid%'"],
+    )
+    to: NodeNumber | None = Field(
+        default=None,
+        description=f"Only nodes between the start and this node: {NODE_HELP}.",
+        examples=["0"],
+    )
+    depth: Annotated[Depth, Field(ge=1)] | None = Field(
+        default=None, description="Follow at most this many operations.", examples=[3]
+    )
+    only: NodeNumber | None = Field(
+        default=None,
+        description=f"List records of this node only and count the others: {NODE_HELP}.",
+        examples=["3"],
+    )
+    sort: Expression | None = Field(
+        default=None,
+        description="With `only`: order all of its rows by this column, the smallest value first.",
+        examples=["amount"],
+    )
+    filter: Expression | None = Field(
+        default=None,
+        description="With `only`: list only its records that fulfil this condition.",
+        examples=["value like '%paid%'"],
+    )
+    desc: bool = Field(default=False, description="With `sort`: the largest value first.", examples=[True])
+    across: bool = Field(
+        default=True,
+        description="Continue in applications that wrote the input files, or read the output files. With "
+        "`to` or `depth` a trace stays in its application.",
+        examples=[False],
+    )
+
+    @model_validator(mode="after")
+    def _has_one_start(self) -> TraceParameters:
+        starts = {"record", "node", "partition", "offset", "key", "path", "row", "where"}
+        present = frozenset(name for name in starts if getattr(self, name) is not None)
+        if present not in _STARTS:
+            raise ValueError(
+                "name one start: record (and node), or node with partition and offset, or node with key, or "
+                "path with row (and node), or where (with path and node); the request has "
+                f"{', '.join(sorted(present)) or 'none'}"
+            )
+        return self
+
+    def query(self) -> TraceQuery:
+        """Raises InvalidQueryError."""
+        return TraceQuery(**{**dict(self), "columns": names(self.columns)})
+
+
+_STARTS = frozenset(
+    {
+        frozenset({"record"}),
+        frozenset({"record", "node"}),
+        frozenset({"node", "partition", "offset"}),
+        frozenset({"node", "key"}),
+        frozenset({"path", "row"}),
+        frozenset({"path", "row", "node"}),
+        frozenset({"where"}),
+        frozenset({"where", "path"}),
+        frozenset({"where", "node"}),
+        frozenset({"where", "path", "node"}),
+    }
+)
+
+
+class DatasetTraceParameters(TracePageParameters):
+    limit: Limit = Field(
+        default=100,
+        description="At most this many records of each node, or rows to choose from.",
+        examples=[100],
+    )
+    cursor: str | None = cursor_field("3:0:1", description=_NEXT)
+    dataset: PathName = Field(
+        description="A file, folder, glob or URI that an application wrote or read.",
+        examples=["/data/sums.csv"],
+    )
+    where: Expression | None = Field(
+        default=None,
+        description="Start: the row whose columns fulfil this condition.",
+        examples=["value like '%North%'"],
+    )
+    row: Position | None = Field(
+        default=None,
+        description="Start: the row of this number, from 0, if `dataset` is one file.",
+        examples=[0],
+    )
+    key: Text | None = Field(
+        default=None, description="Start: all records with this key.", examples=["North"]
+    )
+    all: bool = Field(
+        default=False, description="Start at all rows that fulfil `where`, 10,000 at most.", examples=[True]
+    )
+    direction: Direction | None = Field(
+        default=None,
+        description="`backward`: what it came from. `forward`: what became of it. By default backward from "
+        "what was written, forward from what was only read.",
+        examples=["backward"],
+    )
+    app: Name | None = Field(
+        default=None,
+        description="The application, or `last`. By default the newest that wrote the dataset, else "
+        "the newest that read it.",
+        examples=["sums-of-orders"],
+    )
+    at: Position | None = Field(
+        default=None,
+        description="Only applications that began until then, in Unix milliseconds.",
+        examples=[1732183200000],
+    )
+    node: NodeNumber | None = Field(default=None, description=f"Only {NODE_HELP}.", examples=["3"])
+
+    @model_validator(mode="after")
+    def _has_one_start(self) -> DatasetTraceParameters:
+        present = [name for name in ("where", "row", "key") if getattr(self, name) is not None]
+        if len(present) != 1:
+            raise ValueError(
+                f"name one start: where, row or key; the request has {', '.join(present) or 'none'}"
+            )
+        if self.all and self.where is None:
+            raise ValueError("all needs where: all rows that fulfil it")
+        return self
+
+    def queries(self) -> tuple[RowQuery, TraceQuery]:
+        """The rows that are meant, and the trace that starts there. Raises InvalidQueryError."""
+        is_of_rows = self.cursor is not None and self.cursor.replace(":", "").isdigit()
+        rows = RowQuery(
+            dataset=self.dataset,
+            where=self.where,
+            row=self.row,
+            application=self.app,
+            at=self.at,
+            node=self.node,
+            direction=self.direction,
+            limit=self.limit,
+            cursor=self.cursor if is_of_rows else None,
+        )
+        trace = TraceQuery(
+            direction=self.direction or "backward",
+            key=self.key,
+            limit=self.limit,
+            cursor=None if is_of_rows else self.cursor,
+            values=self.values,
+            columns=names(self.columns),
+            remarks=self.remarks,
+            across=self.across,
+        )
+        return rows, trace
