@@ -1,89 +1,35 @@
 // All applications: a search, and a table whose rows lead to their graphs. Follows those that still run.
 
 import type { Application, Applications } from "./api";
-import type { Problem } from "./client";
-import { h, replace } from "./dom";
+import { h } from "./dom";
 import { colourOf, completeness, count, errorText, number, stateText, time } from "./format";
-import { poll, type Polling } from "./poll";
+import { pageLinks } from "./pages";
+import { listView, type SearchForm } from "./polled";
 import { applicationHref, applicationsHref, type ApplicationsRoute, queryOf } from "./route";
-import { loading, notice, showFailure } from "./states";
+import { notice } from "./states";
 import { table } from "./table";
-import type { View, ViewContext } from "./view";
+import type { MakeView } from "./view";
 
-const PAGE = 100;
-const POLL_MS = 5_000;
-/** After the last key, before a search is sent. */
-const TYPING_PAUSE_MS = 250;
-/** Those of this view's parameters that the API knows. */
-const PARAMETERS = ["text", "state", "complete", "cursor", "limit"];
-
-export function applicationsView(
-  container: HTMLElement,
-  context: ViewContext,
-  first: ApplicationsRoute,
-): View<ApplicationsRoute> {
-  let route = first;
-  let polling: Polling | null = null;
-  let shownText = "";
-  let typing: ReturnType<typeof setTimeout> | undefined;
-  const list = h("div", {}, loading());
-  const form = searchForm((isTyped) => {
-    clearTimeout(typing);
-    typing = setTimeout(
-      () => context.navigate({ view: "applications", query: form.query() }, { replace: true }),
-      isTyped ? TYPING_PAUSE_MS : 0,
-    );
+export const applicationsView: MakeView<ApplicationsRoute> = (container, context, route) =>
+  listView<ApplicationsRoute, Applications>(container, context, route, {
+    heading: "Applications",
+    parameters: ["text", "state", "complete", "cursor", "limit"],
+    interval: 5_000,
+    form: searchForm,
+    ask: (parameters, options) => context.client.applications(parameters, options),
+    show: ({ applications, next }, query) => [
+      applications.length > 0 ? tableOf(applications) : emptyNotice(query),
+      h(
+        "nav",
+        { class: "pages", "aria-label": "Pages" },
+        pageLinks(query, next, applicationsHref, { first: "Newest applications", next: "Older applications" }),
+      ),
+    ],
+    announcement: ({ applications, next }) =>
+      `${count(applications.length, "application")}${next === null ? "" : ", and older ones"}`,
   });
-  context.title("Applications");
-  replace(container, h("h1", { tabindex: -1 }, "Applications"), form.element, list);
 
-  const show = (page: Applications) => {
-    const text = JSON.stringify(page);
-    if (text === shownText) return; // nothing new: the reader keeps focus and marked text
-    shownText = text;
-    const focused = document.activeElement?.closest("tr")?.dataset.key;
-    replace(
-      list,
-      page.applications.length > 0 ? tableOf(page.applications) : emptyNotice(route),
-      pages(route, page.next),
-    );
-    if (focused !== undefined) {
-      list.querySelector<HTMLElement>(`tr[data-key="${CSS.escape(focused)}"] a`)?.focus({ preventScroll: true });
-    }
-    context.announce(
-      `${count(page.applications.length, "application")}${page.next === null ? "" : ", and older ones"}`,
-    );
-  };
-  const start = () => {
-    polling?.stop();
-    shownText = "";
-    form.set(route.query);
-    const parameters = new URLSearchParams([...route.query].filter(([name]) => PARAMETERS.includes(name)));
-    if (!parameters.has("limit")) parameters.set("limit", String(PAGE));
-    polling = poll(
-      async (signal) => show(await context.client.applications(parameters, { signal })),
-      POLL_MS,
-      (problem: unknown) => {
-        shownText = "";
-        if ((problem as Problem).status === 401) polling?.stop();
-        showFailure(list, problem, () => polling?.now());
-      },
-    );
-  };
-  start();
-  return {
-    update(next) {
-      route = next;
-      start();
-    },
-    close() {
-      clearTimeout(typing);
-      polling?.stop();
-    },
-  };
-}
-
-function searchForm(changed: (isTyped: boolean) => void) {
+function searchForm(changed: (isTyped: boolean) => void): SearchForm {
   const text = h("input", { name: "text", type: "search", size: 28, input: () => changed(true) });
   const choice = (name: string, options: [string, string][]) =>
     h(
@@ -176,10 +122,8 @@ function tableOf(applications: Application[]): HTMLElement {
   });
 }
 
-const isFiltered = ({ query }: ApplicationsRoute) => ["text", "state", "complete"].some((name) => query.get(name));
-
-const emptyNotice = (route: ApplicationsRoute) =>
-  isFiltered(route)
+const emptyNotice = (query: URLSearchParams) =>
+  ["text", "state", "complete"].some((name) => query.get(name))
     ? notice("empty", "No application matches.")
     : notice(
         "empty",
@@ -187,18 +131,3 @@ const emptyNotice = (route: ApplicationsRoute) =>
         h("code", {}, "--conf spark.lineage.enabled=true"),
         ".",
       );
-
-function pages({ query }: ApplicationsRoute, next: string | null): HTMLElement {
-  const to = (cursor: string | null) => {
-    const changed = new URLSearchParams(query);
-    if (cursor === null) changed.delete("cursor");
-    else changed.set("cursor", cursor);
-    return applicationsHref(changed);
-  };
-  return h(
-    "nav",
-    { class: "pages", "aria-label": "Pages" },
-    query.has("cursor") && h("a", { href: to(null) }, "Newest applications"),
-    next !== null && h("a", { href: to(next), rel: "next" }, "Older applications"),
-  );
-}

@@ -3,17 +3,12 @@
 import type { DatasetPage, DatasetUse } from "../api";
 import { type Child, h } from "../dom";
 import { callSite, errorText, nodeNumber, number, share, time } from "../format";
+import { pageLinks } from "../pages";
 import { applicationHref, datasetHref, type DatasetRoute, recordsHref } from "../route";
 import { table } from "../table";
 import { stateColour, stateOf } from "./texts";
 
 export function historyOf({ dataset, history, total, next }: DatasetPage, { query }: DatasetRoute): Child {
-  const to = (cursor: string | null) => {
-    const changed = new URLSearchParams(query);
-    if (cursor === null) changed.delete("cursor");
-    else changed.set("cursor", cursor);
-    return datasetHref(dataset, changed);
-  };
   return [
     table<DatasetUse>({
       caption: "Writes and reads, newest first",
@@ -49,8 +44,7 @@ export function historyOf({ dataset, history, total, next }: DatasetPage, { quer
       "nav",
       { class: "pages", "aria-label": "Pages of the history" },
       h("span", { class: "soft" }, share(history.length, total, "write or read", "writes and reads")),
-      query.has("cursor") && h("a", { href: to(null) }, "Newest"),
-      next !== null && h("a", { href: to(next), rel: "next" }, "Older"),
+      pageLinks(query, next, (changed) => datasetHref(dataset, changed), { first: "Newest", next: "Older" }),
     ),
   ];
 }

@@ -1,94 +1,57 @@
 // The first page: all datasets of all applications, with a search. Rows lead to the page of a dataset.
 
 import type { Datasets, DatasetSummary } from "../api";
-import type { Problem } from "../client";
 import { type Child, h, replace } from "../dom";
 import { count, number, share, time } from "../format";
-import { poll, type Polling } from "../poll";
+import { pageLinks } from "../pages";
+import { listView, type SearchForm } from "../polled";
 import { applicationHref, applicationsHref, datasetHref, type DatasetsRoute, datasetsHref, queryOf } from "../route";
-import { loading, notice, showFailure } from "../states";
+import { notice } from "../states";
 import { table } from "../table";
-import type { View, ViewContext } from "../view";
+import type { MakeView } from "../view";
 import { failures, folderOf, shortName, stateColour, stateOf } from "./texts";
 
-const PAGE = 100;
-const POLL_MS = 10_000;
-/** After the last key, before a search is sent. */
-const TYPING_PAUSE_MS = 250;
-/** Those of this view's parameters that the API knows. */
-const PARAMETERS = ["text", "cursor", "limit"];
+export const datasetsView: MakeView<DatasetsRoute> = (container, context, route) => {
+  const extent = h("span", { class: "soft" });
+  return listView<DatasetsRoute, Datasets>(container, context, route, {
+    heading: "Datasets",
+    parameters: ["text", "cursor", "limit"],
+    interval: 10_000,
+    form: (search) => searchForm(search, extent),
+    ask: (parameters, options) => context.client.datasets(parameters, options),
+    show({ datasets, total, next, unread_applications: unread }, query) {
+      replace(extent, total > 0 && share(datasets.length, total, "dataset"));
+      return [
+        unread > 0 && notice("caution", `The events of ${count(unread, "application")} cannot be read now.`),
+        datasets.length > 0 ? tableOf(datasets) : emptyNotice(query),
+        h(
+          "nav",
+          { class: "pages", "aria-label": "Pages" },
+          pageLinks(query, next, datasetsHref, { first: "First page", next: "More datasets" }),
+        ),
+      ];
+    },
+    announcement: ({ datasets, total }) => share(datasets.length, total, "dataset"),
+  });
+};
 
-export function datasetsView(container: HTMLElement, context: ViewContext, first: DatasetsRoute): View<DatasetsRoute> {
-  let route = first;
-  let polling: Polling | null = null;
-  let shownText = "";
-  let typing: ReturnType<typeof setTimeout> | undefined;
-  const list = h("div", {}, loading());
-  const found = h("span", { class: "soft" });
-  const search = (isTyped: boolean) => {
-    clearTimeout(typing);
-    typing = setTimeout(
-      () => context.navigate({ view: "datasets", query: queryOf({ text: text.value }) }, { replace: true }),
-      isTyped ? TYPING_PAUSE_MS : 0,
-    );
-  };
+function searchForm(search: (isTyped: boolean) => void, extent: HTMLElement): SearchForm {
   const text = h("input", { name: "text", type: "search", size: 44, input: () => search(true) });
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     search(false);
   };
-  const form = h(
+  const element = h(
     "form",
     { class: "fields", role: "search", submit },
     h("label", {}, h("span", {}, "Path, table or topic"), text),
-    found,
+    extent,
   );
-  context.title("Datasets");
-  replace(container, h("h1", { tabindex: -1 }, "Datasets"), form, list);
-
-  const show = (page: Datasets) => {
-    const content = JSON.stringify(page);
-    if (content === shownText) return; // nothing new: the reader keeps focus and marked text
-    shownText = content;
-    const focused = document.activeElement?.closest("tr")?.dataset.key;
-    const { datasets, total, unread_applications: unread } = page;
-    replace(found, total > 0 && share(datasets.length, total, "dataset"));
-    replace(
-      list,
-      unread > 0 && notice("caution", `The events of ${count(unread, "application")} cannot be read now.`),
-      datasets.length > 0 ? tableOf(datasets) : emptyNotice(route),
-      pages(route, page.next),
-    );
-    if (focused !== undefined) {
-      list.querySelector<HTMLElement>(`tr[data-key="${CSS.escape(focused)}"] a`)?.focus({ preventScroll: true });
-    }
-    context.announce(share(datasets.length, total, "dataset"));
-  };
-  const start = () => {
-    polling?.stop();
-    shownText = "";
-    if (text !== document.activeElement) text.value = route.query.get("text") ?? "";
-    const parameters = new URLSearchParams([...route.query].filter(([name]) => PARAMETERS.includes(name)));
-    if (!parameters.has("limit")) parameters.set("limit", String(PAGE));
-    polling = poll(
-      async (signal) => show(await context.client.datasets(parameters, { signal })),
-      POLL_MS,
-      (problem: unknown) => {
-        shownText = "";
-        if ((problem as Problem).status === 401) polling?.stop();
-        showFailure(list, problem, () => polling?.now());
-      },
-    );
-  };
-  start();
   return {
-    update(next) {
-      route = next;
-      start();
-    },
-    close() {
-      clearTimeout(typing);
-      polling?.stop();
+    element,
+    query: () => queryOf({ text: text.value }),
+    set(query) {
+      if (text !== document.activeElement) text.value = query.get("text") ?? "";
     },
   };
 }
@@ -143,7 +106,7 @@ function writtenAt({ written }: DatasetSummary): Child {
   ];
 }
 
-const emptyNotice = ({ query }: DatasetsRoute) =>
+const emptyNotice = (query: URLSearchParams) =>
   query.get("text")
     ? notice(
         "empty",
@@ -159,18 +122,3 @@ const emptyNotice = ({ query }: DatasetsRoute) =>
         h("code", {}, "lineage consume"),
         " running.",
       );
-
-function pages({ query }: DatasetsRoute, next: string | null): HTMLElement {
-  const to = (cursor: string | null) => {
-    const changed = new URLSearchParams(query);
-    if (cursor === null) changed.delete("cursor");
-    else changed.set("cursor", cursor);
-    return datasetsHref(changed);
-  };
-  return h(
-    "nav",
-    { class: "pages", "aria-label": "Pages" },
-    query.has("cursor") && h("a", { href: to(null) }, "First page"),
-    next !== null && h("a", { href: to(next), rel: "next" }, "More datasets"),
-  );
-}
