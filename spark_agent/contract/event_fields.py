@@ -53,7 +53,9 @@ LATER_EVENT = Object(required={"type": Text("[a-z][a-z0-9_]{0,79}"), "ignorable"
 
 #: Types with a name of their own, which others refer to.
 DEFINITIONS: dict[str, FieldType] = {}
-ERROR, COLUMN, PART = (Reference(name, DEFINITIONS) for name in ("error", "column", "part"))
+ERROR, COLUMN, PART, EXPRESSION, EXPRESSIONS = (
+    Reference(name, DEFINITIONS) for name in ("error", "column", "part", "expression", "expressions")
+)
 
 DEFINITIONS["error"] = Object({"type": TEXT, "message": TEXT}, {"frame": TEXT | None})
 
@@ -73,6 +75,30 @@ DATASET = Object(
         "symlinks": ListOf(Object({"namespace": TEXT, "name": TEXT}, {"type": TEXT | None})) | None,
         "partitions": TEXTS | None,
         "columns": TEXTS | None,
+    }
+)
+# What an operator computes of a row: a column, a literal, a function of others, or what is not said.
+DEFINITIONS["expression"] = Object(
+    optional={
+        "of": TEXT,
+        "inputs": ListOf(EXPRESSION),
+        "column": NUMBER,
+        "name": TEXT,
+        "type": TEXT,
+        "value": TEXT | None,
+        "unknown": TEXT,
+    }
+)
+COLUMN_IDS = ListOf(NUMBER)
+DEFINITIONS["expressions"] = Object(
+    optional={
+        "columns": ListOf(COLUMN_IDS),
+        "options": MapOf(TEXT),
+        "condition": EXPRESSION | None,
+        "defined": ListOf(Object({"column": NUMBER, "as": EXPRESSION})),
+        "join": TEXT,
+        "output": COLUMN_IDS,
+        "inputs": ListOf(COLUMN_IDS),
     }
 )
 SITE = Object(optional={"path": TEXTS | None, "loops": TEXTS | None, "visit": NUMBER | None})
@@ -205,6 +231,7 @@ EVENT_FIELDS: Mapping[str, Object] = {
             "schema_note": TEXT | None,
             "site": SITE | None,
             "frame": FRAME | None,
+            "expressions": EXPRESSIONS | None,
             "session": SESSION | None,
         },
     ),

@@ -37,6 +37,7 @@ class Operator:
     is_deterministic: bool
     files: dict[str, Any] | None
     table: str | None = None  # in Spark's catalog, with its database
+    expressions: dict[str, Any] | None = None  # what it computes of a row, see OperatorExpressions.java
 
 
 class Catalyst:

@@ -27,6 +27,14 @@ _FORMATS = {
     "OrcFileFormat": "orc",
     "AvroFileFormat": "avro",
 }
+#: Options that do not change what a column of a row is, whatever they say.
+_NEUTRAL_OPTIONS = frozenset(
+    (
+        *("path", "paths", "header", "inferschema", "samplingratio", "mergeschema", "basepath"),
+        *("recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter"),
+        *("serialization.format", "sep", "delimiter", "mode"),
+    )
+)
 #: Of these Spark leaves lines out while it reads them.
 _OF_LINES = frozenset(("csv", "json"))
 
@@ -76,6 +84,19 @@ class FileScans:
         if dataset is not None and leaf.table is not None:
             dataset = {**dataset, "symlinks": symlinks(plan, leaf.table)}
         return {"dataset": dataset, "schema": self.schema(plan, leaf)}
+
+    def expressions(self, leaf: Operator) -> dict[str, Any] | None:
+        """Which columns the rows of a scan have, if these can be read from its files as Spark reads them."""
+        if leaf.expressions is None or leaf.files is None:
+            return None
+        format, options = _format(leaf.files), leaf.files["options"]
+        mode = options.get("mode", "permissive").lower()
+        if not _NEUTRAL_OPTIONS.issuperset(options) or mode not in ("permissive", "failfast"):
+            return None
+        separator = options.get("sep", options.get("delimiter", ","))
+        if "sep" in options and "delimiter" in options:
+            return None
+        return leaf.expressions | ({"options": {"sep": separator}} if format == "csv" else {})
 
     def schema(self, plan: Plan, leaf: Operator) -> Schema:
         """The columns of what a leaf reads."""

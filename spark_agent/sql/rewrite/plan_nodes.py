@@ -43,6 +43,7 @@ class PlanNode:
     limit: int | None = None
     frame: dict[str, int | str | None] | None = None  # of a window
     schema: Schema | None = None  # of a source or sink
+    expressions: dict[str, Any] | None = None  # what it computes of a row
     parents: list[int] = field(default_factory=list)
     id_parents: list[int] = field(default_factory=list)
 
@@ -55,6 +56,8 @@ class PlanNode:
             fields["limit"] = self.limit
         if self.frame is not None:
             fields["frame"] = self.frame
+        if self.expressions is not None:
+            fields["expressions"] = self.expressions
         return fields if self.schema is None else fields | self.schema.event_fields()
 
 

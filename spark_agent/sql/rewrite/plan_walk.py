@@ -62,6 +62,8 @@ class Scans(Protocol):
 
     def schema(self, plan: Plan, leaf: Operator) -> Schema: ...
 
+    def expressions(self, leaf: Operator) -> dict[str, Any] | None: ...
+
     def with_row_index(self, plan: Plan, scan: Operator) -> tuple[Plan, Expression] | None: ...
 
     def is_striped(self, scan: Operator) -> bool: ...
@@ -172,6 +174,7 @@ class Walk:
     def operator(self, plan: Plan, parents: list[int], **fields: Any) -> PlanNode:
         look = self.look(plan)
         text = described(look.text, look.name)
+        fields.setdefault("expressions", look.expressions)
         return self.nodes.operator(look.name, text, parents, made_at=look.call_sites, **fields)
 
     def child(self, plan: Plan) -> Rewritten:

@@ -70,9 +70,10 @@ def _source(
 ) -> PlanNode:
     """The node of a scan whose rows have no other node of this application."""
     reason = _NOT_FOLLOWED.get(leaf.kind, "")
+    expressions = walk.scans.expressions(leaf)
     if leaf.kind == "DataSourceV2ScanRelation" and not _is_of_rows(walk, plan):
         reason = _OF_SOURCE
-    return walk.nodes.operator(
+    node = walk.nodes.operator(
         _scan_name(leaf, dataset),
         description,
         [],
@@ -82,8 +83,19 @@ def _source(
         by_id=True,
         exact=not reason,
         reason=reason or _OF_PLAN.get(leaf.kind, ""),
+        expressions=expressions,
         **({} if walk.nodes.is_replaying else walk.scans.about(plan, leaf, dataset)),
     )
+    _add_columns(node, expressions)
+    return node
+
+
+def _add_columns(node: PlanNode, expressions: dict[str, Any] | None) -> None:
+    """Where a scan stands in the plan more than once, its columns have other ids each time."""
+    if node.expressions is None or expressions is None:
+        node.expressions = None
+    elif expressions["columns"][0] not in node.expressions["columns"]:
+        node.expressions["columns"] += expressions["columns"]
 
 
 def _is_of_rows(walk: Walk, scan: Plan) -> bool:

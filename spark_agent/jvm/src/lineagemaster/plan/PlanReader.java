@@ -53,18 +53,20 @@ public final class PlanReader {
 
   /**
    * An operator: {kind, name, text: as Spark shows it, call_sites, has_subqueries, is_deterministic, files, table: in
-   * Spark's catalog, with its database, or null}.
+   * Spark's catalog, with its database, or null, expressions}.
    */
   public String describe(LogicalPlan plan) {
-    return "{\"kind\":" + Json.quoted(kind(plan))
+    String described = "{\"kind\":" + Json.quoted(kind(plan))
         + ",\"name\":" + Json.quoted(plan.nodeName())
         + ",\"text\":" + Json.quoted(plan.simpleString(MAX_FIELDS))
         + ",\"call_sites\":" + texts(CallSites.of(plan), Function.identity())
         + ",\"has_subqueries\":" + !ScalaLists.get(plan, "subqueries").isEmpty()
         + ",\"is_deterministic\":" + plan.deterministic()
         + ",\"files\":" + files(relation(plan))
-        + ",\"table\":" + table(plan)
-        + "}";
+        + ",\"table\":" + table(plan);
+    String expressions = OperatorExpressions.json(plan);
+    boolean isLong = described.length() + expressions.length() > PIECE;
+    return described + ",\"expressions\":" + (isLong ? "null" : expressions) + "}";
   }
 
   private static String table(LogicalPlan plan) {

@@ -1,0 +1,208 @@
+"""Which operator between a row and the next place where rows are counted left the row out. Pure.
+
+Takes the operators that the row passes, in order, and the row's values. Promises that an operator which is
+named alone is the one, given that one of them left the row out; else all are named that may have been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lineage_service.evaluation.expressions import (
+    Columns,
+    Expression,
+    conjuncts,
+    evaluated,
+    is_never_true,
+)
+from lineage_service.evaluation.texts import described, value_text
+from lineage_service.evaluation.values import Result, Unknown, Value
+
+__all__ = ["Step", "Verdict", "scan_columns", "verdict_of"]
+
+#: Each of their rows is one of their input's, and none is left out.
+_PASSING = frozenset(
+    (
+        *("Project", "Sort", "Repartition", "RepartitionByExpression", "RebalancePartitions"),
+        *("SubqueryAlias", "View", "LimitAll", "ResolvedHint", "CollectMetrics", "Window", "Union", "Expand"),
+        *("BatchEvalPython", "ArrowEvalPython", "AttachDistributedSequence"),
+        "WindowGroupLimit",  # the filter above its window leaves out the same rows, and others
+    )
+)
+#: The columns of their input are in their output, unchanged.
+_KEEPING = _PASSING - {"Project", "Union", "Expand"} | {
+    "Filter",
+    "Join",
+    "Generate",
+    "Sample",
+    "GlobalLimit",
+    "LocalLimit",
+    "Offset",
+    "Tail",
+    "TypedFilter",
+}
+#: Join -> the sides of which a row without a match is left out.
+_DROPPED_SIDES = {
+    **{"Inner": (0, 1), "Cross": (0, 1), "LeftOuter": (1,), "RightOuter": (0,), "FullOuter": ()},
+    **{"LeftSemi": (0, 1), "LeftAnti": (0, 1), "LeftSingle": (1,)},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An operator that a row comes to by one of its `port`s. `expressions` are those of its node."""
+
+    name: str
+    expressions: Mapping[str, Any] | None
+    port: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`candidates` are indices of steps: one of them left the row out. `why` says how, of a single one.
+
+    None: the row passes all of them, as far as is known.
+    """
+
+    candidates: tuple[int, ...]
+    why: str = ""
+    reason: str = ""  # why others could not be told apart
+
+    @property
+    def is_exact(self) -> bool:
+        return len(self.candidates) == 1
+
+
+def scan_columns(
+    expressions: Mapping[str, Any] | None, names: Sequence[str], values: Mapping[str, Result]
+) -> Columns:
+    """The values of a row by the ids of its scan's columns. `names` are those of the scan's schema."""
+    lists = (expressions or {}).get("columns", ())
+    return {
+        number: values[name]
+        for ids in lists
+        for number, name in zip(ids, names, strict=False)
+        if name in values and names.count(name) == 1
+    }
+
+
+def verdict_of(steps: Sequence[Step], columns: Columns) -> Verdict:
+    """`columns` are those of the row where it comes to the first step."""
+    walk = _Walk(dict(columns))
+    for at, step in enumerate(steps):
+        is_limited = any(later.name == "GlobalLimit" for later in steps[at + 1 :])
+        if not (step.name == "LocalLimit" and is_limited) and walk.ends_at(step):
+            return Verdict((*walk.candidates, at), "" if walk.candidates else walk.why, walk.reason)
+        walk.pass_on(step)
+        walk.at += 1
+    candidates = tuple(walk.candidates)
+    if len(candidates) == 1:
+        return Verdict(candidates, walk.why)
+    return Verdict(candidates, reason=walk.reason)
+
+
+class _Walk:
+    """One row on its way up."""
+
+    def __init__(self, columns: dict[int, Result]) -> None:
+        self._columns = columns
+        self.at = 0
+        self.candidates: list[int] = []
+        self.why = self.reason = ""
+
+    def ends_at(self, step: Step) -> bool:
+        """Does the row surely end here? Where it may, the step becomes a candidate."""
+        if step.name in _PASSING:
+            return False
+        expressions = step.expressions or {}
+        if step.name == "Filter":
+            return self._ends_at_filter(expressions.get("condition"))
+        if step.name == "Join":
+            return self._ends_at_join(step, expressions)
+        self._may_end("", "")
+        return False
+
+    def _ends_at_filter(self, condition: Expression | None) -> bool:
+        if condition is None:
+            self._may_end("", "its condition was not sent")
+            return False
+        result = evaluated(condition, self._columns)
+        if isinstance(result, Value) and result.data is True:
+            return False
+        parts = conjuncts(condition)
+        denied = next((part for part in parts if is_never_true(part, self._columns)), None)
+        if denied is not None:
+            self.why = self._explained(denied)
+            return True
+        reason = result.why if isinstance(result, Unknown) else "its condition"
+        self._may_end("", f"{reason} could not be computed again")
+        return False
+
+    def _ends_at_join(self, step: Step, expressions: Mapping[str, Any]) -> bool:
+        kind, condition = expressions.get("join", ""), expressions.get("condition")
+        if kind.startswith("ExistenceJoin") and step.port == 0:
+            return False
+        if step.port not in _DROPPED_SIDES.get(kind, (0, 1)):
+            return False
+        is_anti = kind == "LeftAnti"
+        denied = None
+        if condition is not None and kind in _DROPPED_SIDES and not is_anti:
+            parts = conjuncts(condition)
+            denied = next((part for part in parts if is_never_true(part, self._columns)), None)
+        if denied is not None:
+            self.why = f"{self._explained(denied)}: it matches no row of the other side"
+            return True
+        keys = [] if condition is None else self._keys(condition)
+        others = "a row" if is_anti else "no row"
+        why = f"{others} of the other side has {' and '.join(keys)}" if keys else ""
+        self._may_end(why, "what the other side of a join had is not known")
+        return False
+
+    def _keys(self, condition: Expression) -> list[str]:
+        """What the other side is asked for: `c_id = 42`."""
+        keys = []
+        for part in conjuncts(condition):
+            if part.get("of") not in ("EqualTo", "EqualNullSafe"):
+                continue
+            one, other = part["inputs"]
+            for own, asked in ((one, other), (other, one)):
+                value = evaluated(own, self._columns)
+                if isinstance(value, Value) and isinstance(evaluated(asked, self._columns), Unknown):
+                    keys.append(f"{described(asked)} = {value_text(value)}")
+        return keys
+
+    def _may_end(self, why: str, reason: str) -> None:
+        self.candidates.append(self.at)
+        self.why, self.reason = why, self.reason or reason
+
+    def _explained(self, condition: Expression) -> str:
+        """`amount > 5, and amount is 3`."""
+        values = []
+        for name, number in _read(condition).items():
+            value = self._columns.get(number)
+            if isinstance(value, Value):
+                values.append(f"{name} is {value_text(value)}")
+        return f"not {described(condition)}" + (f", since {' and '.join(values)}" if values else "")
+
+    def pass_on(self, step: Step) -> None:
+        """The columns of the row behind a step."""
+        expressions = step.expressions or {}
+        if step.name == "Project" and "defined" in expressions:
+            new = {one["column"]: evaluated(one["as"], self._columns) for one in expressions["defined"]}
+            self._columns |= new
+        elif step.name == "Union" and step.port < len(expressions.get("inputs", ())):
+            pairs = zip(expressions["output"], expressions["inputs"][step.port], strict=False)
+            self._columns = {
+                number: self._columns[below] for number, below in pairs if below in self._columns
+            }
+        elif step.name not in _KEEPING:
+            self._columns = {}
+
+
+def _read(expression: Expression) -> dict[str, int]:
+    """The columns that it reads, by their names."""
+    if "column" in expression:
+        return {expression.get("name") or f"column {expression['column']}": expression["column"]}
+    return {name: number for part in expression.get("inputs", ()) for name, number in _read(part).items()}
