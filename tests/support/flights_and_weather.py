@@ -27,7 +27,8 @@ from lineage_service.lineage import (
 )
 from lineage_service.newest_application import LAST
 from lineage_service.queries import TraceQuery
-from lineage_service.testing.queries import MemoryLineage, MemoryQueries
+from lineage_service.testing.memory.lineages import MemoryLineage
+from lineage_service.testing.queries import MemoryQueries
 
 APP = "local-1732183200000"
 NAME = "delays.py"

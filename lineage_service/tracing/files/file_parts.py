@@ -34,6 +34,7 @@ __all__ = [
     "parts_of",
     "paths_of",
     "plain_path",
+    "row_parts_of",
 ]
 
 TEXT, CSV_WITH_HEADER, JSON = "text", "csv+header", "json"
@@ -77,6 +78,29 @@ def format_of(node: TopologyNode) -> str:
 def parts_of(node: TopologyNode, info: Mapping[str, Any]) -> list[FilePart]:
     """Those of a partition of a node."""
     return parts_in(format_of(node), node.kind, info)
+
+
+def row_parts_of(node: TopologyNode, info: Mapping[str, Any]) -> list[FilePart]:
+    """The same, and one where a partition is a piece of one text file.
+
+    None of whole files and of records of a length, which are no rows.
+    """
+    if "files" in info or "record_length" in info:
+        return []
+    parts = parts_of(node, info)
+    if parts or "path" not in info or format_of(node) != TEXT:
+        return parts
+    return [
+        FilePart(
+            path=plain_path(str(info["path"])),
+            start=int(info.get("start") or 0),
+            size=info.get("size"),
+            modified=info.get("modified"),
+            first=0,
+            last=None,
+            row=None,
+        )
+    ]
 
 
 def parts_in(format: str, kind: str, info: Mapping[str, Any]) -> list[FilePart]:

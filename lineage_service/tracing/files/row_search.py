@@ -6,10 +6,9 @@ not looked at: a search must not deny what it never saw.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from types import TracebackType
 
 from lineage_service.conditions.column_types import LOOSE_TEXT, ColumnType, of_schema
 from lineage_service.conditions.columns import Columns, columnar, constants, quoted
@@ -21,20 +20,19 @@ from lineage_service.tracing.files.file_parts import (
     LINES,
     ORC,
     PARQUET,
-    TEXT,
     FilePart,
     format_of,
-    parts_of,
     paths_of,
-    plain_path,
+    row_parts_of,
 )
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import UnreadableError, is_local
 from lineage_service.tracing.files.line_search import LineSearch, LineTable
 from lineage_service.tracing.files.partition_folders import partition_values
+from lineage_service.tracing.files.record_search import RecordSearch
 from lineage_service.tracing.files.searched_database import searched_database
 from lineage_service.tracing.files.source_rows import change_of
-from lineage_service.tracing.model.elements import PartitionInfo, TopologyNode
+from lineage_service.tracing.model.elements import TopologyNode
 
 __all__ = ["RowSearch"]
 
@@ -55,7 +53,7 @@ class _Compiled:
     names: list[str]
 
 
-class RowSearch:
+class RowSearch(RecordSearch):
     """A search in the files of one node. It is closed with its block. For one thread.
 
     `where` is a condition, or a text that is searched in Parquet and ORC. What takes a check raises what it
@@ -75,34 +73,19 @@ class RowSearch:
         self._rows, self._node, self._where, self._ended = rows, node, where, ended
         self._format, self._among = format_of(node), among
         every = {path for info in node.partitions.values() for path in paths_of(info)}
-        self.database = searched_database(filter(is_local, every if self._format == PARQUET else ()))
+        super().__init__(searched_database(filter(is_local, every if self._format == PARQUET else ())))
         self._columnar = ColumnarSearch(rows.files, self.database)
         self.lines = LineSearch(rows, self.database)
         self._schema = of_schema(node.schema)
         self._fits_folder: dict[tuple[tuple[str, str | None], ...], bool] = {}
         self._tables: dict[str, LineTable] = {}
         self._numbers: dict[str, Numbers] = {}
-        #: What was not looked at, and why, and files that changed since.
-        self.warnings: dict[str, None] = {}
         #: The files that were looked at, and how many there are in all.
         self.files: set[str] = set()
         self.types: dict[str, ColumnType] = {}
 
-    def __enter__(self) -> RowSearch:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.database.close()
-
     def matching(self, partition: int, *, first: int, last: int, check: Check) -> Iterator[tuple[int, bool]]:
-        """(offset, True) of the matches of a partition from `first` to before `last`, ascending.
-
-        Between them (offset, False), when all before that one were looked at.
-        """
-        info = self._node.partitions.get(partition, {})
-        for part in self._parts(info):
+        for part in row_parts_of(self._node, self._node.partitions.get(partition, {})):
             end = last if part.last is None else min(part.last, last)
             begin = max(part.first, first)
             if begin >= end or not (self._among is None or part.path in self._among):
@@ -116,24 +99,6 @@ class RowSearch:
             self.warnings[_MALFORMED] = None
         if self.lines.cut:
             self.warnings[_CUT] = None
-
-    def _parts(self, info: PartitionInfo) -> Sequence[FilePart]:
-        if "files" in info or "record_length" in info:
-            return ()
-        parts = parts_of(self._node, info)
-        if parts or "path" not in info or self._format != TEXT:
-            return parts
-        return [
-            FilePart(
-                path=plain_path(str(info["path"])),
-                start=int(info.get("start") or 0),
-                size=info.get("size"),
-                modified=info.get("modified"),
-                first=0,
-                last=None,
-                row=None,
-            )
-        ]
 
     def _in_part(self, part: FilePart, begin: int, end: int, check: Check) -> Iterator[tuple[int, bool]]:
         folders = self._folders(part.path)

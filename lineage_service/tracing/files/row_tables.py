@@ -26,8 +26,7 @@ from lineage_service.tracing.files.file_parts import (
     TEXT,
     FilePart,
     format_of,
-    parts_of,
-    plain_path,
+    row_parts_of,
 )
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import UnreadableError
@@ -236,20 +235,7 @@ class RowTables:
 def _pieces(node: TopologyNode, counts: Mapping[int, int]) -> Sequence[_Piece]:
     pieces = []
     for partition, count in counts.items():
-        info = node.partitions.get(partition, {})
-        parts = parts_of(node, info)
-        if not parts and "path" in info and format_of(node) == TEXT and "record_length" not in info:
-            parts = [
-                FilePart(
-                    path=plain_path(str(info["path"])),
-                    start=int(info.get("start") or 0),
-                    size=info.get("size"),
-                    modified=info.get("modified"),
-                    first=0,
-                    last=None,
-                    row=None,
-                )
-            ]
+        parts = row_parts_of(node, node.partitions.get(partition, {}))
         if not parts and count:
             raise UnreadableError("its records are no rows of files that can be compared")
         for part in parts:

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from datetime import datetime, timezone
 from time import monotonic
-from typing import Any
 
 import duckdb
 
 from lineage_service.comparison.differences import Differences, differences
-from lineage_service.comparison.inputs import Input, paired_by_inputs
 from lineage_service.comparison.outputs import Output, chosen_outputs
-from lineage_service.comparison.row_table import Place
 from lineage_service.datasets.catalogue_cache import StoredDatasets
 from lineage_service.datasets.summaries import state_of
 from lineage_service.errors import InvalidQueryError, TimeBudgetError
-from lineage_service.lineage import ChangedRow, ComparedRow, ComparedRun, Comparison, Record
+from lineage_service.lineage import ChangedRow, ComparedRow, ComparedRun, Comparison
 from lineage_service.queries import CompareQuery
 from lineage_service.tracing.columns.time_budget import time_budget
 from lineage_service.tracing.files.decompression import Check
@@ -26,14 +21,11 @@ from lineage_service.tracing.files.file_systems import UnreadableError
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.files.row_tables import FileTable
 from lineage_service.tracing.files.searched_database import searched_database
-from lineage_service.tracing.model.elements import TopologyNode
-from lineage_service.tracing.query.changed_sources import ChangedSources, Sources, TraceOf, because
-from lineage_service.tracing.query.open_applications import OpenApplications, Opened
-from lineage_service.tracing.query.requested_columns import request_of
-from lineage_service.tracing.query.row_choices import columns_of
+from lineage_service.tracing.query.changed_sources import ChangedSources, TraceOf
+from lineage_service.tracing.query.compared_outputs import ComparedOutput
+from lineage_service.tracing.query.compared_rows import RowListing
+from lineage_service.tracing.query.open_applications import OpenApplications
 from lineage_service.tracing.query.shown_records import Show
-from lineage_service.tracing.walk.result import Position
-from spark_agent import contract
 
 __all__ = ["Comparisons"]
 
@@ -43,35 +35,6 @@ MOST_ROWS = 5_000_000
 MOST_PAIRED = 100
 #: The part of the time in which traces begin.
 _TRACE_SHARE = 0.7
-
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """The output of one run."""
-
-    output: Output
-    opened: Opened
-    node: TopologyNode
-    counts: dict[int, int]  # partition -> records
-    runs: dict[int, int]  # partition -> the task run that is shown
-
-    @property
-    def rows(self) -> int:
-        return sum(self.counts.values())
-
-    @property
-    def node_id(self) -> str:
-        return contract.node_id(self.opened.application.application_id, self.node.number)
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """A row, and the record that it is."""
-
-    record: Record
-    columns: dict[str, Any]
-    partition: int
-    offset: int
 
 
 class Comparisons:
@@ -115,7 +78,7 @@ class Comparisons:
 
     # -- the two outputs ----------------------------------------------------------------------------
 
-    def _sides(self, query: CompareQuery) -> tuple[_Side, _Side]:
+    def _sides(self, query: CompareQuery) -> tuple[ComparedOutput, ComparedOutput]:
         for application_id in filter(None, (query.before, query.after)):
             self._applications.open(application_id)  # says that it is not known
         state = self._datasets.state()
@@ -128,25 +91,16 @@ class Comparisons:
         )
         return self._side(before), self._side(after)
 
-    def _side(self, output: Output) -> _Side:
-        opened = self._applications.open(output.application_id)
-        node = opened.graph.topology.nodes[output.write.use.node]
-        holders = opened.graph.holders(node.number)
-        return _Side(
-            output=output,
-            opened=opened,
-            node=node,
-            counts={run.partition: opened.graph.count(node.number, run.number) for run in holders},
-            runs={run.partition: run.number for run in holders},
-        )
+    def _side(self, output: Output) -> ComparedOutput:
+        return ComparedOutput.of(output, self._applications.open(output.application_id))
 
     # -- their rows ---------------------------------------------------------------------------------
 
     def _compared(
         self,
         query: CompareQuery,
-        was: _Side,
-        now: _Side,
+        was: ComparedOutput,
+        now: ComparedOutput,
         database: duckdb.DuckDBPyConnection,
         sources: ChangedSources,
         check: Check,
@@ -161,7 +115,7 @@ class Comparisons:
                 )
                 warnings.update(dict.fromkeys(tables[-1].warnings))
             except UnreadableError as error:
-                warnings[_unreadable(side, error)] = None
+                warnings[side.unreadable(error)] = None
         if len(tables) < 2:
             return _result(query, was, now, None, warnings)
         before, after = tables
@@ -171,7 +125,7 @@ class Comparisons:
         limit = query.limit if query.key else max(query.limit, MOST_PAIRED)
         differing = differences(before.table, after.table, query.key, limit, names)
         shared = [column for column in before.table.columns if column in after.table.columns]
-        listing = _Listing(self._show, sources, query.key, shared, check)
+        listing = RowListing(self._show, sources, query.key, shared, check)
         gone = listing.shown(was, before, differing.gone)
         new = listing.shown(now, after, differing.new)
         pairs = list(
@@ -214,104 +168,6 @@ class Comparisons:
         )
 
 
-class _Listing:
-    """Makes rows of places."""
-
-    def __init__(
-        self, show: Show, sources: ChangedSources, key: Sequence[str], shared: Sequence[str], check: Check
-    ) -> None:
-        """`shared` are the columns that are compared."""
-        self._show, self._sources, self._check = show, sources, check
-        self._key, self._shared = key, shared
-
-    def shown(self, side: _Side, table: FileTable, places: Sequence[Place]) -> list[_Shown]:
-        records_at = [table.record_of(place) for place in places]
-        positions = [
-            Position(side.node.number, partition, offset, side.runs[partition])
-            for partition, offset in records_at
-        ]
-        cursor = side.opened.snapshot.database.cursor()
-        records = self._show(
-            side.opened,
-            cursor,
-            side.node,
-            positions,
-            values=False,
-            check=self._check,
-            columns=request_of(side.node),
-        )
-        return [
-            _Shown(record, columns_of(record) or {}, partition, offset)
-            for record, (partition, offset) in zip(records, records_at, strict=True)
-        ]
-
-    def row(self, side: _Side, row: _Shown) -> ComparedRow:
-        source = row.record.source
-        return ComparedRow(
-            key=self._key_of(row),
-            record=f"{side.node_id}#{row.record.record_id}",
-            path=None if source is None else source.path,
-            row=None if source is None else source.row,
-            columns=row.columns,
-        )
-
-    def changed(self, was: _Side, now: _Side, before: _Shown, after: _Shown) -> ChangedRow:
-        rows, note = because(self._of(was, before), self._of(now, after))
-        return ChangedRow(
-            key=self._key_of(after),
-            was=before.columns,
-            is_=after.columns,
-            was_record=f"{was.node_id}#{before.record.record_id}",
-            is_record=f"{now.node_id}#{after.record.record_id}",
-            columns=tuple(
-                name for name in self._shared if before.columns.get(name) != after.columns.get(name)
-            ),
-            because=rows,
-            because_note=note,
-        )
-
-    def paired(
-        self, was: _Side, now: _Side, gone: Sequence[_Shown], new: Sequence[_Shown]
-    ) -> tuple[list[tuple[_Shown, _Shown]], list[_Shown], list[_Shown], str]:
-        """Those of equal input rows, the others, and why not all were looked at."""
-        inputs: list[dict[int, Sequence[Input]]] = [{}, {}]
-        note = ""
-        for side, rows, inputs_of in ((was, gone, inputs[0]), (now, new, inputs[1])):
-            for number, row in enumerate(rows):
-                source = self._of(side, row)
-                if source is None:
-                    note = "the time was spent before all rows were paired by their input rows: give a key"
-                else:
-                    inputs_of[number] = source.inputs
-        pairs = paired_by_inputs(*inputs)
-        left, right = {before for before, _ in pairs}, {after for _, after in pairs}
-        return (
-            [(gone[before], new[after]) for before, after in pairs],
-            [row for number, row in enumerate(gone) if number not in left],
-            [row for number, row in enumerate(new) if number not in right],
-            note,
-        )
-
-    def _of(self, side: _Side, row: _Shown) -> Sources | None:
-        application_id = side.opened.application.application_id
-        return self._sources.of(application_id, side.node.number, row.partition, row.offset)
-
-    def _key_of(self, row: _Shown) -> dict[str, Any] | None:
-        return {name: row.columns.get(name) for name in self._key} or None
-
-
-def _unreadable(side: _Side, error: UnreadableError) -> str:
-    application, again = side.opened.application, side.output.written_again
-    name = f"rows of {application.application_id} ({application.name})"
-    if again is None:
-        return f"{name} cannot be read: {error}"
-    when = datetime.fromtimestamp(again.use.at / 1000, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
-    return (
-        f"{name} are gone: {side.output.entry.path} was written again by {again.application.application_id} "
-        f"at {when} UTC ({error}). Only counts are known; let each run write into a folder of its own"
-    )
-
-
 def _other_columns(before: FileTable, after: FileTable, names: tuple[str, str]) -> list[str]:
     warnings = []
     for one, other, name in ((before, after, names[0]), (after, before, names[1])):
@@ -323,8 +179,8 @@ def _other_columns(before: FileTable, after: FileTable, names: tuple[str, str]) 
 
 def _result(
     query: CompareQuery,
-    was: _Side,
-    now: _Side,
+    was: ComparedOutput,
+    now: ComparedOutput,
     differing: Differences | None,
     warnings: dict[str, None],
     *,

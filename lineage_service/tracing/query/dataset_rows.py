@@ -25,9 +25,10 @@ from lineage_service.tracing.files.file_parts import normal_path, paths_of
 from lineage_service.tracing.files.missing_files import only_file_below
 from lineage_service.tracing.files.path_patterns import PathPattern
 from lineage_service.tracing.files.record_location import RecordLocations
+from lineage_service.tracing.files.record_search import RecordSearch
 from lineage_service.tracing.files.row_finder import holders_of
 from lineage_service.tracing.model.elements import PartitionInfo, TaskRun, TopologyNode, in_words
-from lineage_service.tracing.query.value_search import RecordSearch, search_of
+from lineage_service.tracing.query.value_search import search_of
 from lineage_service.tracing.walk.result import Position
 from lineage_service.tracing.walk.starts import check_has_records, has_records, node_named
 

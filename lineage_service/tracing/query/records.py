@@ -24,10 +24,11 @@ from lineage_service.tracing.columns.time_budget import time_budget
 from lineage_service.tracing.files.file_parts import ORC, PARQUET, format_of
 from lineage_service.tracing.files.file_systems import UnreadableError
 from lineage_service.tracing.files.record_location import RecordLocations
+from lineage_service.tracing.files.record_search import Matching
 from lineage_service.tracing.query.requested_columns import RequestedColumns
 from lineage_service.tracing.query.requested_records import HAS_KEY, HOLDS_TEXT, Place, RequestedRecords
 from lineage_service.tracing.query.shown_records import Show
-from lineage_service.tracing.query.value_search import Matching, search_of
+from lineage_service.tracing.query.value_search import search_of
 from lineage_service.tracing.walk.starts import has_records
 from spark_agent import contract
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from types import TracebackType
 from typing import Protocol
 
 import duckdb
@@ -19,37 +18,14 @@ from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.file_parts import JSON
 from lineage_service.tracing.files.line_search import types_of_json
 from lineage_service.tracing.files.record_location import RecordLocations
+from lineage_service.tracing.files.record_search import RecordSearch
 from lineage_service.tracing.files.row_search import RowSearch
 from lineage_service.tracing.model.elements import TaskRun, TopologyNode
 
-__all__ = ["Matching", "RecordSearch", "search_of"]
+__all__ = ["search_of"]
 
 #: Values that are looked at together; of the first ones the columns are known.
 _BATCH = 1 << 14
-
-
-class Matching(Protocol):
-    def __call__(self, partition: int, *, first: int, last: int, check: Check) -> Iterator[tuple[int, bool]]:
-        """(offset, True) of the matches of a partition from `first` to before `last`, ascending.
-
-        Between them (offset, False), when all before that one were looked at.
-        """
-
-
-class RecordSearch(Protocol):
-    """A search that is closed with its block; `warnings` say what it did not look at."""
-
-    database: duckdb.DuckDBPyConnection
-    warnings: dict[str, None]
-
-    @property
-    def matching(self) -> Matching: ...
-
-    def __enter__(self) -> RecordSearch: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
 
 
 class _Requested(Protocol):
@@ -75,23 +51,14 @@ def search_of(requested: _Requested, locations: RecordLocations, where: Where) -
     return _ValueSearch(requested, where, locations)
 
 
-class _ValueSearch:
+class _ValueSearch(RecordSearch):
     """Values that are objects of JSON have their keys as columns, all others the column `value`."""
 
     def __init__(self, requested: _Requested, where: Where, locations: RecordLocations) -> None:
         self._requested, self._where = requested, where
         self._rows: RowSearch = locations.search(requested.node, where)
-        self.database = self._rows.database
-        self.warnings: dict[str, None] = {}
+        super().__init__(self._rows.database)
         self._types: dict[str, ColumnType] = {}
-
-    def __enter__(self) -> _ValueSearch:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.database.close()
 
     def matching(self, partition: int, *, first: int, last: int, check: Check) -> Iterator[tuple[int, bool]]:
         opened, node = self._requested.opened, self._requested.node

@@ -16,7 +16,8 @@ from lineage_api.access import Access
 from lineage_api.app import create_app
 from lineage_service.errors import UnavailableError
 from lineage_service.lineage import Application, Graph
-from lineage_service.testing.queries import MemoryLineage, MemoryQueries
+from lineage_service.testing.memory.lineages import MemoryLineage
+from lineage_service.testing.queries import MemoryQueries
 from tests.support.e2e.browser import opened, served, violations
 from tests.support.flights_and_weather import APP, MARKUP, NAME, RUNNING, materialize, questions
 

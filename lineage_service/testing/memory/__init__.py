@@ -1,0 +1,1 @@
+"""What the in-memory twin of queries is made of."""
