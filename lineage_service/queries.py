@@ -18,6 +18,7 @@ from lineage_service.lineage import (
     Datasets,
     Direction,
     Graph,
+    Missing,
     RecordPage,
     Trace,
     Values,
@@ -139,6 +140,8 @@ class RowQuery:
     application: str | None = None
     at: int | None = None
     node: str | None = None
+    #: Without `application`, the newest that read the dataset is meant, else the newest that wrote it.
+    as_input: bool = False
     #: None: backward from what was written, forward from what was only read.
     direction: Direction | None = None
     limit: int = 20
@@ -158,6 +161,30 @@ class CompareQuery:
     dataset: str | None = None
     key: tuple[str, ...] = ()
     #: At most this many rows that are gone, as many that are new, and that changed.
+    limit: int = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingQuery:
+    """What became of rows that are not in an output.
+
+    A row of an input: record, or node with partition and offset, or path with row. Or all rows of `path`, a
+    file, folder or glob, or of `node`, that fulfil `where`. If that is an output, or nothing is named, the
+    rows of its inputs are meant that fulfil it as far as they have its columns.
+    """
+
+    record: str | None = None
+    node: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    path: str | None = None
+    row: int | None = None
+    where: str | None = None
+    #: Only on the way to this output: a node, or what was written.
+    output: str | None = None
+    #: `forward`: `path` is meant as an input, also if the application wrote it.
+    direction: Direction | None = None
+    #: At most this many rows, of each input.
     limit: int = 20
 
 
@@ -184,5 +211,7 @@ class Queries(Protocol):
     def datasets(self, query: DatasetsQuery) -> Datasets: ...
 
     def dataset(self, query: DatasetQuery) -> DatasetPage: ...
+
+    def missing(self, application_id: str, query: MissingQuery) -> Missing: ...
 
     def compare(self, query: CompareQuery) -> Comparison: ...

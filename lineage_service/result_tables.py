@@ -19,8 +19,11 @@ from lineage_service.lineage import (
     DatasetPage,
     Datasets,
     Graph,
+    Missing,
+    MissingRow,
     Record,
     RecordPage,
+    RowEnd,
     Trace,
     TracedNode,
     Values,
@@ -34,6 +37,7 @@ __all__ = [
     "COMPARE_COLUMNS",
     "DATASET_COLUMNS",
     "HISTORY_COLUMNS",
+    "MISSING_COLUMNS",
     "NODE_COLUMNS",
     "RECORD_COLUMNS",
     "ROW_COLUMNS",
@@ -46,6 +50,7 @@ __all__ = [
     "csv_text",
     "dataset_lines",
     "history_lines",
+    "missing_lines",
     "node_lines",
     "record_lines",
     "record_table",
@@ -243,6 +248,35 @@ def comparison_lines(comparison: Comparison) -> Iterator[Line]:
             *("changed", _json(pair.key), _json(pair.was), _json(pair.is_)),
             *(pair.was_record, pair.is_record, _json(inputs), pair.because_note),
         )
+
+
+#: One line for each end of a row, and one for each row that is in an output.
+MISSING_COLUMNS = (
+    *("application_id", "path", "row", "line", "text", "node_id", "record_id", "outputs"),
+    *("ended", "name", "call_site", "why", "exact", "reason"),
+)
+
+
+def missing_lines(missing: Missing) -> Iterator[Line]:
+    """Of several candidates, each is a line that is not exact. A row that is in its outputs has no end."""
+    for row in missing.rows:
+        place = (row.application_id, row.path, row.row, row.line, row.text, row.node_id, row.record_id)
+        outputs = " ".join(output.node_id for output in row.outputs)
+        for end in _ends_of(row):
+            at = (None,) * 4 if end is None else (end.node_id, end.name, end.call_site, end.why)
+            yield (*place, outputs, *at, claim(row.exact), row.reason)
+    for passed in missing.reached:
+        yield (
+            *(passed.application_id, passed.path, passed.row, passed.line, passed.text),
+            *(passed.node_id, passed.record_id, " ".join(output.node_id for output in passed.outputs)),
+            *(None, None, None, "it is in these outputs"),
+            claim(all(output.exact for output in passed.outputs)),
+            "",
+        )
+
+
+def _ends_of(row: MissingRow) -> Sequence[RowEnd | None]:
+    return row.candidates or (row.ended,)
 
 
 def _json(value: object) -> str | None:

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Sequence
 
 from starlette.responses import Response
 
-from lineage_service.lineage import Choices, Comparison, DatasetPage, Datasets, RecordPage, Trace
+from lineage_service.lineage import Choices, Comparison, DatasetPage, Datasets, Missing, RecordPage, Trace
 from lineage_service.queries import RecordQuery, TraceQuery
 from lineage_service.result_tables import (
     CHOICE_COLUMNS,
     COMPARE_COLUMNS,
     DATASET_COLUMNS,
     HISTORY_COLUMNS,
+    MISSING_COLUMNS,
     RECORD_COLUMNS,
     TRACE_COLUMNS,
     choice_lines,
@@ -25,6 +26,7 @@ from lineage_service.result_tables import (
     csv_text,
     dataset_lines,
     history_lines,
+    missing_lines,
     record_table,
     trace_table,
 )
@@ -33,12 +35,14 @@ __all__ = [
     "CHOICE_COLUMNS",
     "COMPARE_COLUMNS",
     "MEDIA_TYPE",
+    "MISSING_COLUMNS",
     "RECORD_COLUMNS",
     "TRACE_COLUMNS",
     "choices_as_csv",
     "comparison_as_csv",
     "dataset_as_csv",
     "datasets_as_csv",
+    "missing_as_csv",
     "prefers_csv",
     "records_as_csv",
     "trace_as_csv",
@@ -69,6 +73,18 @@ def choices_as_csv(choices: Choices) -> Response:
     if choices.warnings:
         claims["Lineage-Warning"] = _in_header("; ".join(choices.warnings))
     return _response(CHOICE_COLUMNS, choice_lines(choices), claims, choices.next)
+
+
+def missing_as_csv(missing: Missing) -> Response:
+    """One line for each end of a row, or candidate for it."""
+    claims = {
+        "Lineage-Complete": claim(missing.complete),
+        "Lineage-Exact": claim(all(row.exact for row in missing.rows)),
+        "Lineage-Truncated": claim(missing.truncated),
+    }
+    if missing.warnings:
+        claims["Lineage-Warning"] = _in_header("; ".join(missing.warnings))
+    return _response(MISSING_COLUMNS, missing_lines(missing), claims, None)
 
 
 def comparison_as_csv(comparison: Comparison) -> Response:

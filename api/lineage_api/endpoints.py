@@ -36,6 +36,7 @@ from lineage_api.parameters import (
     DatasetParameters,
     DatasetsParameters,
     DatasetTraceParameters,
+    MissingParameters,
     NodeName,
     RecordParameters,
     TraceParameters,
@@ -218,6 +219,29 @@ def trace_of_dataset(
     if csv.prefers_csv(accept):
         return _not_cached(csv.trace_as_csv(result, start.query), link)
     return _json(result, {"Vary": "Accept", **link})
+
+
+@router.get(
+    "/api/applications/{app}/missing",
+    tags=["traces"],
+    response_model=lineage.Missing,
+    responses=_csv() | _problems(404, 500, 503, 504),
+)
+def get_missing(
+    queries: QueryService,
+    app: ApplicationName,
+    parameters: Annotated[MissingParameters, Query()],
+    accept: Accept = None,
+) -> Response:
+    """Why a row of an input is not in the output: at which operation it ended.
+
+    Name a row: `path` with `row`, or `record`, or `node` with `partition` and `offset`. Or `where`: rows of
+    an input, or what an output should have. `exact` says whether the operation is known, or one of several.
+    """
+    result = queries.missing(app, parameters.query())
+    if csv.prefers_csv(accept):
+        return _not_cached(csv.missing_as_csv(result))
+    return _json(result, {"Vary": "Accept"})
 
 
 @router.post(

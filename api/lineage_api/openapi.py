@@ -7,6 +7,7 @@ details, not plain JSON. Those that every request may get are defined once, unde
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
@@ -64,6 +65,7 @@ _HEADERS_OF = {
     "get_graph": ("ETag",),
     "list_datasets": ("Link", "Lineage-Total", "Lineage-Next"),
     "get_dataset": ("Link", "Lineage-Total", "Lineage-Next"),
+    "get_missing": ("Lineage-Complete", "Lineage-Exact", "Lineage-Truncated", "Lineage-Warning"),
     "compare": ("Lineage-Complete", "Lineage-Exact", "Lineage-Truncated", "Lineage-Warning"),
     "list_records": ("Link", "Lineage-Total", "Lineage-Next", "Lineage-Warning"),
     "trace": ("Link", "Lineage-Complete", "Lineage-Exact", "Lineage-Truncated", "Lineage-Next"),
@@ -80,7 +82,7 @@ def completed(schema: dict[str, Any], *, is_locked: bool) -> dict[str, Any]:
     components = schema["components"]
     for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own errors, which are never sent
         components["schemas"].pop(name, None)
-    for result in Result.__subclasses__():
+    for result in _subclasses(Result):
         if result.__name__ in components["schemas"]:
             # Defaults are for the constructor only: a result has the field in any case.
             _without_defaults(components["schemas"][result.__name__], result.required_fields())
@@ -94,6 +96,12 @@ def completed(schema: dict[str, Any], *, is_locked: bool) -> dict[str, Any]:
         for operation in methods.values():
             _complete(operation, is_open=path in OPEN_PATHS, is_locked=is_locked)
     return schema
+
+
+def _subclasses(result: type[Result]) -> Iterator[type[Result]]:
+    for subclass in result.__subclasses__():
+        yield subclass
+        yield from _subclasses(subclass)
 
 
 def _without_defaults(schema: dict[str, Any], required: list[str]) -> None:

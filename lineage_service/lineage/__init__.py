@@ -28,6 +28,15 @@ from lineage_service.lineage.datasets import (
 )
 from lineage_service.lineage.graphs import Edge, Graph, Node
 from lineage_service.lineage.lags import ApplicationLag, GroupLag, Lag, PartitionLag
+from lineage_service.lineage.missing_rows import (
+    AskedInput,
+    MissedOutput,
+    Missing,
+    MissingRow,
+    ReachedRow,
+    RowEnd,
+    RowOfInput,
+)
 from lineage_service.lineage.places import Column, Dataset, Symlink
 from lineage_service.lineage.records import Choice, Choices, Record, RecordPage, Remark, SourceRow
 from lineage_service.lineage.results import Direction, Result, doc
@@ -48,6 +57,7 @@ __all__ = [
     "ApplicationLag",
     "ApplicationState",
     "Applications",
+    "AskedInput",
     "ChangedInput",
     "ChangedRow",
     "Choice",
@@ -73,13 +83,19 @@ __all__ = [
     "GroupLag",
     "Lag",
     "Materialized",
+    "MissedOutput",
+    "Missing",
+    "MissingRow",
     "Node",
     "NodeError",
     "PartitionLag",
+    "ReachedRow",
     "Record",
     "RecordPage",
     "Remark",
     "Result",
+    "RowEnd",
+    "RowOfInput",
     "SourceRow",
     "Symlink",
     "Trace",

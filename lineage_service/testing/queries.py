@@ -27,6 +27,8 @@ from lineage_service.lineage import (
     DatasetPage,
     Datasets,
     Graph,
+    Missing,
+    MissingRow,
     Record,
     RecordPage,
     Trace,
@@ -38,6 +40,7 @@ from lineage_service.queries import (
     CompareQuery,
     DatasetQuery,
     DatasetsQuery,
+    MissingQuery,
     RecordQuery,
     RowQuery,
     TraceQuery,
@@ -45,6 +48,7 @@ from lineage_service.queries import (
 from lineage_service.testing.memory.compared_rows import compared_run, sink_rows, uncommon
 from lineage_service.testing.memory.dataset_uses import details_of, uses_of
 from lineage_service.testing.memory.lineages import LineageIndex, MemoryLineage, hash_of, position_of, skipped
+from lineage_service.testing.memory.missing_rows import sinks_of, what_became
 from lineage_service.testing.memory.reach import reach, start_of, topological, trace_starts
 from lineage_service.testing.memory.rows import (
     choice_of,
@@ -180,6 +184,44 @@ class MemoryQueries:
             exact=True,
             truncated=max(len(gone), len(new)) > query.limit,
             warnings=(),
+        )
+
+    def missing(self, application_id: str, query: MissingQuery) -> Missing:
+        """Of rows of inputs; what an output should have is looked for in no input."""
+        index = self._index(application_id)
+        present = None
+        if query.where is None:
+            fields = ("record", "node", "partition", "offset", "path", "row")
+            named = {name: getattr(query, name) for name in fields}
+            _, starts = start_of(index, TraceQuery(direction="forward", **named))
+        else:
+            hashes = rows_of(index, query.path, query.node)
+            is_written = any(index.records[hash_][0].kind == "sink" for hash_ in hashes)
+            starts = fulfilling(index, hashes, query.where)
+            if is_written and query.direction != "forward":
+                present, starts = tuple(choice_of(index, hash_) for hash_ in starts), []
+            elif not starts:
+                raise NothingMatchesError(f"no row of this input fulfils {query.where}")
+        output = None if query.output is None else index.node(query.output)
+        rows: list[MissingRow] = []
+        reached = []
+        for start in starts[: query.limit]:
+            graph = index.lineage.graph
+            behind = sinks_of(graph, index.records[start][0].node_id)
+            sinks = [sink for sink in behind if output in (None, sink)]
+            missing, passed = what_became(graph, index.records, index.outputs, start, sinks)
+            rows += missing
+            reached += [] if passed is None else [passed]
+        application = index.lineage.application
+        return Missing(
+            application_id=application_id,
+            name=application.name,
+            rows=tuple(rows),
+            reached=tuple(reached),
+            complete=application.complete,
+            inputs=None if present is None else (),
+            present=present,
+            truncated=len(starts) > query.limit,
         )
 
     def _user_of(self, dataset: str) -> str:

@@ -27,6 +27,7 @@ TOKEN = "a-token-of-the-examples"
 STARTED_MS, LASTED_MS = 1_732_183_200_000, 2_500
 BASE = f"/api/applications/{APP}"
 TRACE = f"{BASE}/trace?direction=backward&path=FOLDER/sums.csv&row=0&values=true"
+MISSING = f"{BASE}/missing?path=FOLDER/orders.csv&row=3"
 ROWS = "/api/trace?dataset=FOLDER/orders.csv&where=value%20like%20'North,paid%25'&limit=1"
 COMPARED = "/api/compare?before=monday&after=tuesday"
 RECORDS = f"{BASE}/nodes/0/records?text=paid&limit=2"
@@ -40,6 +41,7 @@ ASKED = {
     "list_records": RECORDS,
     "trace": TRACE,
     "trace_of_dataset": ROWS,
+    "get_missing": MISSING,
     "put_trace_into_neo4j": TRACE.replace("/trace?", "/trace/graph?"),
     "get_values": f"{BASE}/values?record=write%230%230&node=3",
     "list_datasets": DATASETS,
@@ -52,6 +54,7 @@ CSV = {
     "list_records": RECORDS,
     "trace": TRACE,
     "trace_of_dataset": ROWS,
+    "get_missing": MISSING,
     "list_datasets": DATASETS,
     "get_dataset": DATASET,
 }

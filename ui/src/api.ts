@@ -47,6 +47,18 @@ export interface Applications {
   next: string | null;
 }
 
+/** An input of an output, and which of its rows fulfil the condition. */
+export interface AskedInput {
+  application_id: string;
+  node_id: string;
+  name: string;
+  dataset: string;
+  condition: string | null;
+  lacks: string[];
+  matches: number | null;
+  note: string;
+}
+
 /** A row of an input that is not the same in both runs. */
 export interface ChangedInput {
   path: string;
@@ -303,6 +315,48 @@ export interface Materialized {
   query: string;
 }
 
+/** A sink, named for people. */
+export interface MissedOutput {
+  node_id: string;
+  name: string;
+  description: string;
+  call_site: string;
+  exact: boolean;
+}
+
+/** What became of rows of inputs. */
+export interface Missing {
+  application_id: string;
+  name: string;
+  rows: MissingRow[];
+  reached: ReachedRow[];
+  complete: boolean;
+  inputs?: AskedInput[] | null;
+  present?: Choice[] | null;
+  truncated: boolean;
+  warnings: string[];
+}
+
+/** A row that is not in some outputs, and one end of it on its way there. */
+export interface MissingRow {
+  application_id: string;
+  node_id: string;
+  record_id: string | null;
+  path: string | null;
+  row: number | null;
+  line: number | null;
+  text: string | null;
+  columns: { [name: string]: unknown } | null;
+  ended: RowEnd | null;
+  candidates: RowEnd[];
+  last: Record[];
+  last_node_id: string;
+  last_total: number;
+  outputs: MissedOutput[];
+  exact: boolean;
+  reason: string;
+}
+
 /** One operation of an application. */
 export interface Node {
   node_id: string;
@@ -351,6 +405,19 @@ export interface Problem {
   next?: string | null;
 }
 
+/** A row, and the outputs that it is in. */
+export interface ReachedRow {
+  application_id: string;
+  node_id: string;
+  record_id: string | null;
+  path: string | null;
+  row: number | null;
+  line: number | null;
+  text: string | null;
+  columns: { [name: string]: unknown } | null;
+  outputs: MissedOutput[];
+}
+
 /** One record of a node. */
 export interface Record {
   record_id: string;
@@ -383,6 +450,15 @@ export interface Remark {
   low: number;
   high: number;
   text: string;
+}
+
+/** An operation at which a row ended, or may have ended. */
+export interface RowEnd {
+  node_id: string;
+  name: string;
+  description: string;
+  call_site: string;
+  why: string;
 }
 
 /** A row of a file. */

@@ -8,6 +8,7 @@ from lineage_api.parameters.applications import ApplicationParameters
 from lineage_api.parameters.comparisons import CompareParameters
 from lineage_api.parameters.datasets import DatasetParameters, DatasetsParameters
 from lineage_api.parameters.fields import MAX_LIMIT, ApplicationId, NodeName
+from lineage_api.parameters.missing_rows import MissingParameters
 from lineage_api.parameters.records import RecordParameters, ValueParameters
 from lineage_api.parameters.traces import DatasetTraceParameters, TraceParameters
 
@@ -19,6 +20,7 @@ __all__ = [
     "DatasetParameters",
     "DatasetTraceParameters",
     "DatasetsParameters",
+    "MissingParameters",
     "NodeName",
     "RecordParameters",
     "TraceParameters",

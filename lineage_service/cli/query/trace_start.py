@@ -19,7 +19,7 @@ from lineage_service.newest_application import LAST, application_named
 from lineage_service.queries import Queries, RowQuery, TraceQuery
 from lineage_service.result_tables import CHOICE_COLUMNS, choice_lines
 
-__all__ = ["add_start", "chosen_start", "give_choices"]
+__all__ = ["add_start", "chosen_start", "give_choices", "is_application", "time_of"]
 
 
 def add_start(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +52,10 @@ def add_start(parser: argparse.ArgumentParser) -> None:
         "--app", metavar="APP", help="of a dataset: the application (default: the newest that wrote it)"
     )
     parser.add_argument(
-        "--at", type=_time, metavar="TIME", help="of a dataset: the newest application that began until then"
+        "--at",
+        type=time_of,
+        metavar="TIME",
+        help="of a dataset: the newest application that began until then",
     )
     directions = parser.add_mutually_exclusive_group()
     directions.add_argument("--backward", action="store_true", help="what it was made of")
@@ -73,16 +76,16 @@ def chosen_start(queries: Queries, options: argparse.Namespace, trace: TraceQuer
     if options.direction and flag not in (None, options.direction):
         raise InvalidQueryError(f"{options.direction} and --{flag} say different things")
     direction: Direction | None = options.direction or flag
-    is_application = _is_application(queries, options)
-    if is_application and (options.app or options.at is not None):
+    is_of_application = is_application(queries, options.of, options.start)
+    if is_of_application and (options.app or options.at is not None):
         raise InvalidQueryError(f"--app and --at are for datasets, and {options.of} is an application")
-    if is_application and options.where is None:
+    if is_of_application and options.where is None:
         start = start_of(options.start, options.key, options.node)
         if direction is None:
             raise InvalidQueryError("say backward (what it was made of) or forward (what became of it)")
         query = replace(trace, direction=direction, cursor=options.cursor, **start)
         return ChosenTrace(application_named(queries, options.of), query)
-    dataset = options.start if is_application else options.of
+    dataset = options.start if is_of_application else options.of
     path, row = (None, None) if dataset is None else line_of_file(dataset)
     if row is None and options.where is None and options.key is None:
         raise InvalidQueryError(f"say which row of {dataset}: --where CONDITION, {dataset}:LINE, or --key")
@@ -94,7 +97,7 @@ def chosen_start(queries: Queries, options: argparse.Namespace, trace: TraceQuer
         dataset=path,
         row=row,
         where=options.where,
-        application=options.of if is_application else options.app,
+        application=options.of if is_of_application else options.app,
         at=options.at,
         node=options.node,
         direction=direction,
@@ -105,13 +108,13 @@ def chosen_start(queries: Queries, options: argparse.Namespace, trace: TraceQuer
     return chosen_trace(queries, rows, trace, is_of_all=options.all)
 
 
-def _is_application(queries: Queries, options: argparse.Namespace) -> bool:
+def is_application(queries: Queries, of: str, start: str | None) -> bool:
     """The first word is an application where a start stands behind it, or one is called so."""
-    if options.start is not None or options.of == LAST:
+    if start is not None or of == LAST:
         return True
-    if "/" in options.of:  # no id of Spark's; and to list all applications takes a while
+    if "/" in of:  # no id of Spark's; and to list all applications takes a while
         return False
-    return any(application.application_id == options.of for application in queries.applications())
+    return any(application.application_id == of for application in queries.applications())
 
 
 def give_choices(output: Output, choices: Choices) -> None:
@@ -154,7 +157,7 @@ def _what_to_do(choices: Choices) -> str:
     return f"Choose one: narrow the condition, or give FILE:LINE; or trace all of them: --all{more}"
 
 
-def _time(text: str) -> int:
+def time_of(text: str) -> int:
     """For argparse: Unix milliseconds of a time, of this machine's zone if it names none."""
     time = parsed_timestamp(text)
     if time is None:

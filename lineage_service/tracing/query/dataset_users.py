@@ -30,13 +30,22 @@ class DatasetUsers:
     def __init__(self, files: FilesOfApplications, datasets: StoredDatasets) -> None:
         self._files, self._datasets = files, datasets
 
-    def meant(self, dataset: str, at: int | None = None, application_id: str | None = None) -> Meant:
+    def meant(
+        self,
+        dataset: str,
+        at: int | None = None,
+        application_id: str | None = None,
+        *,
+        as_input: bool = False,
+    ) -> Meant:
         """With `at`, Unix milliseconds, of those that began until then; with an application, there.
+
+        `as_input`: who read it goes before who wrote it.
 
         Raises NotFoundError, InvalidQueryError.
         """
         self._files.refresh()
-        by_files = self._by_files(dataset, at, application_id)
+        by_files = self._by_files(dataset, at, application_id, as_input=as_input)
         if by_files is not None:
             return by_files
         try:
@@ -45,14 +54,15 @@ class DatasetUsers:
             if application_id is None:
                 raise
             return Meant(application_id, dataset)  # which says what it has
-        by_files = self._by_files(entry.path, at, application_id)
+        by_files = self._by_files(entry.path, at, application_id, as_input=as_input)
         return by_files or _without_files(entry, at, application_id)
 
-    def _by_files(self, dataset: str, at: int | None, only: str | None) -> Meant | None:
+    def _by_files(self, dataset: str, at: int | None, only: str | None, *, as_input: bool) -> Meant | None:
+        every = self._files.users_of(PathPattern(dataset).fits)
+        if as_input:
+            every.sort(key=lambda user: user[0])
         users = [
-            (began, application_id)
-            for _, began, application_id in self._files.users_of(PathPattern(dataset).fits)
-            if only in (None, application_id)
+            (began, application_id) for _, began, application_id in every if only in (None, application_id)
         ]
         for began, application_id in users:
             if at is None or began <= at:

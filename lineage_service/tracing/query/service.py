@@ -23,6 +23,7 @@ from lineage_service.lineage import (
     Datasets,
     Edge,
     Graph,
+    Missing,
     Node,
     RecordPage,
     Trace,
@@ -35,6 +36,7 @@ from lineage_service.queries import (
     CompareQuery,
     DatasetQuery,
     DatasetsQuery,
+    MissingQuery,
     RecordQuery,
     RowQuery,
     TraceQuery,
@@ -51,6 +53,7 @@ from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.model.summaries import Receipts, Summaries
 from lineage_service.tracing.query.comparisons import Comparisons
 from lineage_service.tracing.query.dataset_users import DatasetUsers
+from lineage_service.tracing.query.missing_rows import MissingRows
 from lineage_service.tracing.query.missing_values import how_to_see, value_steps
 from lineage_service.tracing.query.open_applications import OpenApplications, Opened
 from lineage_service.tracing.query.records import RecordPages
@@ -102,6 +105,14 @@ class LineageQueries:
             store, lambda application_id: self._summaries.of(application_id).complete
         )
         self._users = DatasetUsers(self._files, self._datasets)
+        self._missing = MissingRows(
+            self._applications.open,
+            self._locations,
+            self._show,
+            self._files,
+            self._choices.page,
+            time_budget_s=time_budget_s,
+        )
         self._comparisons = Comparisons(
             self._applications,
             self._datasets,
@@ -206,7 +217,7 @@ class LineageQueries:
         where = None if query.where is None else Where(query.where)  # what is wrong there is said first
         application_id = None if query.application is None else application_named(self, query.application)
         if query.dataset is not None:
-            meant = self._users.meant(query.dataset, query.at, application_id)
+            meant = self._users.meant(query.dataset, query.at, application_id, as_input=query.as_input)
             application_id = meant.application_id
             query = replace(query, dataset=meant.dataset, node=query.node or meant.node)
         if application_id is None:
@@ -309,6 +320,11 @@ class LineageQueries:
                 after=None if query.after is None else application_named(self, query.after),
             )
         )
+
+    # -- rows that are in no output -------------------------------------------------------------------
+
+    def missing(self, application_id: str, query: MissingQuery) -> Missing:
+        return self._missing.missing(application_id, query)
 
     # -- values --------------------------------------------------------------------------------------
 

@@ -89,6 +89,15 @@ class TraceWalk:
         nodes = self._frontiers.nodes() & self._allowed
         return [node for node in nodes if self._frontiers.added(node) != self._done.get(node)]
 
+    @property
+    def is_exact(self) -> bool:
+        """As far as it has come, the path of each record is known."""
+        return self._frontiers.is_exact
+
+    def at(self, node: int) -> Frontier:
+        """The records that it has reached at a node, internal nodes too."""
+        return self._frontiers.at(node)
+
     def advance(self, check: Callable[[], None]) -> None:
         """Walk to the end. `check` is called now and then, and ends it by what it raises."""
         frontiers, hops = self._frontiers, self._hops

@@ -17,7 +17,7 @@ from fastapi.openapi.models import OpenAPI
 
 from lineage_api.access import OPEN_PATHS, Access
 from lineage_api.app import create_app
-from lineage_api.csv import CHOICE_COLUMNS, COMPARE_COLUMNS, RECORD_COLUMNS, TRACE_COLUMNS
+from lineage_api.csv import CHOICE_COLUMNS, COMPARE_COLUMNS, MISSING_COLUMNS, RECORD_COLUMNS, TRACE_COLUMNS
 from lineage_api.openapi import EXAMPLES_FILE
 from lineage_api.parameters import (
     DatasetParameters,
@@ -150,6 +150,7 @@ def test_traces_records_and_datasets_offer_csv(openapi):
     assert offering == {
         "GET /api/trace",
         "GET /api/applications/{app}/trace",
+        "GET /api/applications/{app}/missing",
         "GET /api/applications/{app}/nodes/{node}/records",
         "GET /api/datasets",
         "GET /api/dataset",
@@ -170,6 +171,7 @@ def test_the_documented_endpoints_are_those_of_the_app(openapi):
         ("Traces of datasets", "GET /api/trace"),
         ("Traces", "GET /api/applications/{app}/trace"),
         ("Traces", "POST /api/applications/{app}/trace/graph"),
+        ("Missing rows", "GET /api/applications/{app}/missing"),
         ("Values", "GET /api/applications/{app}/values"),
         ("Datasets", "GET /api/datasets"),
         ("One dataset", "GET /api/dataset"),
@@ -187,6 +189,7 @@ def test_the_documented_problems_and_columns_are_those_of_the_app():
     assert f"`{','.join(TRACE_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(CHOICE_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(COMPARE_COLUMNS)}`" in DOCUMENT
+    assert f"`{','.join(MISSING_COLUMNS)}`" in DOCUMENT
     assert TRACE_COLUMNS[-len(RECORD_COLUMNS) :] == RECORD_COLUMNS
     assert f"`{','.join(DATASET_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(HISTORY_COLUMNS)}`" in DOCUMENT

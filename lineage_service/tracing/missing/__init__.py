@@ -1,0 +1,1 @@
+"""Where records of inputs end on their way to an output, and at which operation."""

@@ -1,0 +1,205 @@
+"""Makes of the ends of records what people see: which row, where it ended, why, and of which outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lineage_service.lineage import MissedOutput, MissingRow, ReachedRow, Record, RowEnd
+from lineage_service.tracing.columns.application import OpenedApplication
+from lineage_service.tracing.columns.snapshot import Snapshot
+from lineage_service.tracing.files.decompression import Check
+from lineage_service.tracing.missing.decision import EndedRecord, dropped_at
+from lineage_service.tracing.missing.droppers import Candidate
+from lineage_service.tracing.missing.endings import Ending, Endings, RowStart, sinks_behind
+from lineage_service.tracing.missing.reasons import CHOOSING, why
+from lineage_service.tracing.model.elements import TopologyNode
+from lineage_service.tracing.query.requested_columns import request_of
+from lineage_service.tracing.query.row_choices import columns_of
+from lineage_service.tracing.query.shown_records import Show
+from lineage_service.tracing.walk.result import Position
+from spark_agent import contract
+
+__all__ = ["RowEndings"]
+
+#: Of the last records that a row became.
+_LISTED = 5
+#: So many records are asked one by one at which of several operators they ended.
+_DECIDED = 20
+_STATES = {"failed": "failed", "aborted": "was cancelled"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Resolved:
+    """An ending without its sink, so that equal ones of several sinks are one."""
+
+    ending: Ending  # its sink is the first one
+    candidates: tuple[Candidate, ...]
+    reason: str
+
+
+class RowEndings:
+    """Of one application, for one query."""
+
+    def __init__(self, opened: OpenedApplication[Snapshot], show: Show, check: Check) -> None:
+        self._opened, self._show, self._check = opened, show, check
+        self._topology = opened.graph.topology
+        self._endings = Endings(opened.snapshot)
+        self._cursor = opened.snapshot.database.cursor()
+
+    def of(
+        self, start: RowStart, among: Iterable[int] | None = None
+    ) -> tuple[list[MissingRow], ReachedRow | None]:
+        """The ends of one record on its way to sinks (`among` them), and the sinks that it went into."""
+        allowed = None if among is None else set(among)
+        behind = sinks_behind(self._opened.snapshot, start.node.number)
+        sinks = [sink for sink in behind if allowed is None or sink in allowed]
+        row = self._row(start)
+        passed, endings = self._endings.of(start, sinks, self._check)
+        resolved: list[tuple[_Resolved, list[int]]] = []
+        for ending in endings:
+            for one in self._decided(ending):
+                key = self._resolved(one)
+                same = next((sinks_of for other, sinks_of in resolved if _are_same(other, key)), None)
+                if same is None:
+                    resolved.append((key, [ending.sink]))
+                else:
+                    same.append(ending.sink)
+        missing = [self._missing(row, key, sinks_of) for key, sinks_of in resolved]
+        if not passed:
+            return missing, None
+        outputs = tuple(self._output(one.sink, is_exact=one.is_exact) for one in passed)
+        return missing, ReachedRow(**row, outputs=outputs)
+
+    def _row(self, start: RowStart) -> dict[str, Any]:
+        """The fields of a RowOfInput."""
+        node, application_id, record = start.node, self._topology.application_id, None
+        source = start.row
+        if start.place is not None:
+            run = start.runs[0].number if start.runs else 0
+            (record,) = self._shown(node, [Position(node.number, *start.place, run)])
+            source = record.source
+        return {
+            "application_id": application_id,
+            "node_id": contract.node_id(application_id, node.number),
+            "record_id": None if record is None else record.record_id,
+            "path": None if source is None else source.path,
+            "row": None if source is None else source.row,
+            "line": None if source is None else source.line,
+            "text": source.text if source is not None else record.value if record is not None else None,
+            "columns": columns_of(record) if record is not None else source and source.columns,
+        }
+
+    def _shown(self, node: TopologyNode, positions: Sequence[Position]) -> tuple[Record, ...]:
+        columns = request_of(node)
+        return self._show(
+            self._opened, self._cursor, node, positions, values=True, check=self._check, columns=columns
+        )
+
+    # -- which operator ----------------------------------------------------------------------------
+
+    def _decided(self, ending: Ending) -> Iterator[Ending]:
+        """By what is known beside flows; records that ended at different operators apart."""
+        if len(ending.candidates) < 2 or not ending.last or len(ending.last) > _DECIDED:
+            yield ending
+            return
+        records = self._shown(ending.last_node, ending.last)
+        decided: list[tuple[Candidate | None, list[Position]]] = []
+        for position, record in zip(ending.last, records, strict=True):
+            ended = EndedRecord(
+                ending.last_node,
+                record.partition,
+                record.offset,
+                columns=None if record.source is None else record.source.columns,
+                key=record.key,
+            )
+            one = dropped_at(self._opened, ended, ending.candidates)
+            same = next((positions for other, positions in decided if other == one), None)
+            if same is None:
+                decided.append((one, [position]))
+            else:
+                same.append(position)
+        for candidate, positions in decided:
+            candidates = ending.candidates if candidate is None else (candidate,)
+            yield replace(ending, candidates=candidates, last=tuple(positions))
+
+    def _resolved(self, ending: Ending) -> _Resolved:
+        """With the operator where no task took a record, and why it is not exact."""
+        sink, candidates = self._topology.nodes[ending.sink], ending.candidates
+        if ending.cause == "unread" and not candidates and (sink.limit is not None or sink.name in CHOOSING):
+            candidates = (Candidate(sink),)
+        return _Resolved(ending, candidates, "; ".join(self._doubts(ending, sink, candidates)))
+
+    def _doubts(self, ending: Ending, sink: TopologyNode, candidates: tuple[Candidate, ...]) -> Iterator[str]:
+        state = None if sink.outcome is None else sink.outcome.state
+        if not self._opened.application.complete:
+            yield "the lineage of the application is not complete"
+        if state in _STATES:
+            yield f"{sink.name} {_STATES[state]}: what its other tasks would have done is not known"
+        if ending.cause == "unfollowed":
+            yield sink.reason or "the query was not followed"
+        elif ending.cause == "many":
+            yield "it became more records than are looked at one by one"
+        elif not ending.is_exact:
+            yield "an operation before is an upper bound: it is not known which of its records the row became"
+        if len(candidates) > 1:
+            yield "flows do not tell which of these operators it was"
+        elif not candidates and ending.cause == "unread":
+            yield "no task is known to have taken it"
+        elif not candidates and ending.cause in ("dropped", "cut"):
+            yield "which operator it was is not known"
+
+    # -- as people see it --------------------------------------------------------------------------
+
+    def _missing(self, row: dict[str, Any], resolved: _Resolved, sinks: Sequence[int]) -> MissingRow:
+        ending = resolved.ending
+        last_node = ending.last_node
+        last = self._shown(last_node, ending.last[:_LISTED]) if ending.last else ()
+        keys = {record.key for record in last}
+        key = keys.pop() if len(keys) == 1 else None
+        ends = tuple(self._end(ending, candidate, key) for candidate in resolved.candidates)
+        return MissingRow(
+            **row,
+            ended=ends[0] if len(ends) == 1 else None,
+            candidates=ends if len(ends) > 1 else (),
+            last=last if last_node.is_public else (),
+            last_node_id=contract.node_id(
+                self._topology.application_id,
+                last_node.number if last_node.operation is None else last_node.operation,
+            ),
+            last_total=len(ending.last),
+            outputs=tuple(self._output(sink) for sink in dict.fromkeys(sinks)),
+            exact=not resolved.reason,
+            reason=resolved.reason,
+        )
+
+    def _end(self, ending: Ending, candidate: Candidate, key: str | None) -> RowEnd:
+        node = candidate.node
+        return RowEnd(
+            node_id=contract.node_id(self._topology.application_id, node.number),
+            name=node.name,
+            description=node.description,
+            call_site=node.call_site,
+            why=why(ending, candidate, key),
+        )
+
+    def _output(self, sink: int, *, is_exact: bool = True) -> MissedOutput:
+        node = self._topology.nodes[sink]
+        return MissedOutput(
+            node_id=contract.node_id(self._topology.application_id, sink),
+            name=node.name,
+            description=node.description,
+            call_site=node.call_site,
+            exact=is_exact,
+        )
+
+
+def _are_same(one: _Resolved, other: _Resolved) -> bool:
+    """But for their sinks."""
+    return (one.candidates, one.reason, one.ending.cause, one.ending.last) == (
+        other.candidates,
+        other.reason,
+        other.ending.cause,
+        other.ending.last,
+    ) and one.ending.last_node is other.ending.last_node
