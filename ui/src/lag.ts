@@ -3,11 +3,11 @@
 import type { ApplicationLag, GroupLag, Lag, PartitionLag } from "./api";
 import type { Problem } from "./client";
 import { type Child, h, replace } from "./dom";
-import { clock, count, duration, number, rate } from "./format";
+import { clock, colourOf, count, duration, number, rate } from "./format";
 import { poll } from "./poll";
 import { applicationHref, type LagRoute } from "./route";
 import { loading, notice, showFailure } from "./states";
-import { table } from "./table";
+import { type Column, table } from "./table";
 import { recent, type Sample, trend } from "./trend";
 import type { View, ViewContext } from "./view";
 
@@ -56,7 +56,10 @@ export function lagView(container: HTMLElement, context: ViewContext, _route: La
     if (tablesKey !== shownTables) {
       shownTables = tablesKey;
       const focused = document.activeElement?.closest("tr")?.dataset.key;
+      const isUnfolded = details.querySelector("details")?.open ?? false;
       replace(details, applications(lag), partitions(lag.group.partitions));
+      const fold = details.querySelector("details");
+      if (fold !== null) fold.open = isUnfolded;
       if (focused !== undefined) details.querySelector<HTMLElement>(`tr[data-key="${CSS.escape(focused)}"] a`)?.focus();
     }
     // Announced once, and again when messages begin or cease to wait, not at every update.
@@ -135,14 +138,17 @@ function figures(group: GroupLag, waiting: Sample[], rates: Sample[]): HTMLEleme
   );
 }
 
+type Counted = keyof ApplicationLag &
+  ("messages" | "incomplete_runs" | "missing_blocks" | "missing_runs" | "missing_events" | "dropped");
+
 function applications({ applications: lagging, unread_applications: unread }: Lag): Child {
-  const counter =
-    (
-      name: keyof ApplicationLag &
-        ("messages" | "incomplete_runs" | "missing_blocks" | "missing_runs" | "missing_events" | "dropped"),
-    ) =>
-    (application: ApplicationLag) =>
-      application[name] === 0 ? h("span", { class: "soft" }, "0") : number(application[name]);
+  /** A column of counts, where any application has some. */
+  const column = (name: string, counted: Counted): Column<ApplicationLag> => ({
+    name,
+    kind: "count",
+    isUsed: lagging.some((application) => application[counted] > 0),
+    cell: (application) => (application[counted] === 0 ? "" : number(application[counted])),
+  });
   return [
     h("h2", {}, "Running or incomplete applications"),
     unread > 0 &&
@@ -165,43 +171,61 @@ function applications({ applications: lagging, unread_applications: unread }: La
                 h("div", { class: "id" }, id),
               ],
             },
-            { name: "State", cell: ({ state }) => state },
-            { name: "Pending messages", kind: "count", cell: counter("messages") },
+            { name: "State", cell: ({ state }) => h("span", { class: colourOf(state) }, state) },
+            column("Pending messages", "messages"),
             { name: "Pending for", kind: "count", cell: ({ seconds }) => (seconds > 0 ? duration(seconds) : "") },
-            { name: "Incomplete task runs", kind: "count", cell: counter("incomplete_runs") },
-            { name: "Missing blocks", kind: "count", cell: counter("missing_blocks") },
-            { name: "Missing task runs", kind: "count", cell: counter("missing_runs") },
-            { name: "Missing events", kind: "count", cell: counter("missing_events") },
-            { name: "Dropped", kind: "count", cell: counter("dropped") },
+            column("Incomplete task runs", "incomplete_runs"),
+            column("Missing blocks", "missing_blocks"),
+            column("Missing task runs", "missing_runs"),
+            column("Missing events", "missing_events"),
+            column("Dropped", "dropped"),
             { name: "What is missing", cell: ({ missing }) => missing },
           ],
         }),
   ];
 }
 
-function partitions(partitionLags: PartitionLag[]): Child {
+/** Those with waiting messages; the others fold. */
+function partitions(all: PartitionLag[]): Child {
+  const waiting = all.filter(({ messages }) => messages > 0);
+  const idle = all.filter(({ messages }) => messages === 0);
   return [
     h("h2", {}, "Topic partitions"),
-    table<PartitionLag>({
-      caption: "Topic partitions",
-      rows: partitionLags,
-      key: ({ topic, partition }) => `${topic}-${partition}`,
-      columns: [
-        { name: "Topic", cell: ({ topic }) => topic },
-        { name: "Partition", kind: "count", cell: ({ partition }) => partition },
-        { name: "Waiting", kind: "count", cell: ({ messages }) => number(messages) },
-        {
-          name: "Oldest",
-          kind: "count",
-          cell: ({ seconds }) => (seconds === null ? "not known" : seconds > 0 ? duration(seconds) : ""),
-        },
-        {
-          name: "Committed",
-          kind: "count",
-          cell: ({ committed }) => (committed === null ? "never" : number(committed)),
-        },
-        { name: "Next", kind: "count", cell: ({ next }) => number(next) },
-      ],
-    }),
+    waiting.length > 0 && partitionTable("Topic partitions with waiting messages", waiting),
+    idle.length > 0 &&
+      h(
+        "details",
+        {},
+        h(
+          "summary",
+          {},
+          `Nothing waits in ${count(idle.length, waiting.length > 0 ? "other topic partition" : "topic partition")}`,
+        ),
+        partitionTable("Topic partitions where nothing waits", idle),
+      ),
   ];
+}
+
+function partitionTable(caption: string, rows: PartitionLag[]): HTMLElement {
+  return table<PartitionLag>({
+    caption,
+    rows,
+    key: ({ topic, partition }) => `${topic}-${partition}`,
+    columns: [
+      { name: "Topic", cell: ({ topic }) => topic },
+      { name: "Partition", kind: "count", cell: ({ partition }) => partition },
+      { name: "Waiting", kind: "count", cell: ({ messages }) => number(messages) },
+      {
+        name: "Oldest",
+        kind: "count",
+        cell: ({ seconds }) => (seconds === null ? "not known" : seconds > 0 ? duration(seconds) : ""),
+      },
+      {
+        name: "Committed",
+        kind: "count",
+        cell: ({ committed }) => (committed === null ? "never" : number(committed)),
+      },
+      { name: "Next", kind: "count", cell: ({ next }) => number(next) },
+    ],
+  });
 }

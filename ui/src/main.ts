@@ -2,6 +2,8 @@
 
 import "./style.css";
 import { makeClient, type Problem } from "./client";
+import { commandsOf } from "./commands";
+import { copyLines } from "./copy";
 import { h, replace } from "./dom";
 import { nodeNumber } from "./format";
 import { applicationHref, applicationsHref, datasetsHref, href, parse, recordsHref, type Route } from "./route";
@@ -33,6 +35,7 @@ const elementById = <T extends HTMLElement>(id: string): T => {
 const main = elementById("view");
 const breadcrumbs = elementById("trail");
 const status = elementById("status");
+const commandMenu = elementById<HTMLDetailsElement>("commands");
 
 let current: { key: string; view: View } | null = null;
 let openings = 0;
@@ -56,6 +59,7 @@ const context: ViewContext = {
   title(text) {
     document.title = `${text} · Lineage Master`;
   },
+  commands: showCommands,
   named(application, name) {
     if (name === "" || applicationNames.get(application) === name) return;
     applicationNames.set(application, name);
@@ -63,10 +67,20 @@ const context: ViewContext = {
   },
 };
 
+/** The same as what is shown, for a terminal and for curl. */
+function showCommands(route: Route): void {
+  const commands = commandsOf(route);
+  commandMenu.hidden = commands.length === 0;
+  const panel = commandMenu.querySelector(".commands");
+  if (panel !== null) replace(panel, copyLines(commands, context.announce));
+}
+
 /** Shows the view of the address. `isMove`: the user navigated, so the view begins at its top. */
 function show(isMove: boolean): void {
   const route = parse(location.hash);
   showBreadcrumbs(route);
+  showCommands(route);
+  if (isMove) commandMenu.open = false;
   if (route.view === "nowhere") {
     closeView();
     context.title("Not found");
@@ -139,7 +153,7 @@ function showBreadcrumbs(route: Route): void {
       links.push([applicationNames.get(route.application) ?? route.application, applicationHref(route.application)]);
     if (route.view === "trace" && "node" in route.start && route.start.node !== undefined) {
       links.push([
-        `Node ${nodeNumber(route.start.node)}`,
+        `Operation ${nodeNumber(route.start.node)}`,
         recordsHref(route.application, nodeNumber(route.start.node)),
       ]);
     }
@@ -167,6 +181,14 @@ document.addEventListener("token-needed", (event) => {
 document.querySelector(".skip")?.addEventListener("click", (event) => {
   event.preventDefault(); // its address would be a route
   main.focus();
+});
+commandMenu.addEventListener("keydown", ({ key }) => {
+  if (key !== "Escape") return;
+  commandMenu.open = false;
+  commandMenu.querySelector("summary")?.focus();
+});
+addEventListener("click", ({ target }) => {
+  if (target instanceof Node && !commandMenu.contains(target)) commandMenu.open = false;
 });
 addEventListener("hashchange", () => show(true));
 addEventListener("unhandledrejection", ({ reason }) => {

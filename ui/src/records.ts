@@ -19,7 +19,7 @@ export function recordsView(container: HTMLElement, context: ViewContext, first:
   let route = first;
   let requests = new AbortController();
   let saving: AbortController | null = null;
-  const heading = h("h1", { tabindex: -1 }, `Node ${nodeNumber(route.node)}`);
+  const heading = h("h1", { tabindex: -1 }, `Operation ${nodeNumber(route.node)}`);
   const [about, resultList] = [h("div"), h("div", { class: "stale" }, loading())];
   const form = searchForm((query) => context.navigate({ ...route, query }));
   replace(container, heading, about, form.element, resultList);
@@ -94,7 +94,7 @@ export function recordsView(container: HTMLElement, context: ViewContext, first:
               ? page.warnings.length > 0
                 ? "No match in what could be searched."
                 : "No record matches."
-              : "This node has no records.",
+              : "This operation has no records.",
         ),
     pages(page.next),
   ];
@@ -148,7 +148,7 @@ export function recordsView(container: HTMLElement, context: ViewContext, first:
     return button;
   };
 
-  context.title(`Node ${nodeNumber(route.node)}`);
+  context.title(`Operation ${nodeNumber(route.node)}`);
   void show();
   return {
     update(nextRoute) {
@@ -209,11 +209,11 @@ function passThroughFacts(application: string, graph: Graph, operation: Operatio
     h(
       "p",
       {},
-      rows === undefined ? "Rows pass this operation" : `${count(rows, "row passes", "rows pass")} this operation`,
-      "; it has no records of its own. To trace its rows, start where they begin or end.",
+      rows === undefined ? "Its rows are not counted" : `${count(rows, "row")} came out of this operation`,
+      ". They are not kept one by one here: choose a row where they come from or where they go, to trace it.",
     ),
-    list("They begin in", before),
-    list("They end in", after),
+    list("Where its rows come from", before),
+    list("Where its rows go", after),
   ];
 }
 

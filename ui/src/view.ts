@@ -11,6 +11,8 @@ export interface ViewContext {
   announce(text: string): void;
   /** The title of the window, of bookmarks and of the history. */
   title(text: string): void;
+  /** Another address of what is shown, for the commands that give the same. */
+  commands(route: Route): void;
   /** The name of an application, for the links that lead to it. */
   named(application: string, name: string): void;
 }

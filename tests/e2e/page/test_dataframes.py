@@ -87,7 +87,7 @@ def test_from_the_list_to_the_input_row_of_a_wrong_row_in_five_clicks(page: Page
 def test_operators_tell_how_many_rows_pass_and_none_shows_the_steps_behind_them(page: Page, url: str) -> None:
     opens_application(page, url)
     table = page.locator(".operations tbody")
-    expect(table.locator("tr", has_text="Join")).to_contain_text("60 pass")
+    expect(table.locator("tr", has_text="Join")).to_contain_text("60 rows")
     expect(table.locator("tr", has_text="Scan csv")).to_have_count(2)
     for step in ("codes", "keys", "not counted"):
         expect(table).not_to_contain_text(step)
@@ -99,7 +99,7 @@ def test_an_operator_that_rows_only_pass_leads_to_where_they_begin_and_end(page:
     opens_application(page, url)
     page.locator(".operations tr", has_text="Join").get_by_role("link").click()
     main = page.locator("main")
-    expect(main).to_contain_text("60 rows pass this operation; it has no records of its own")
+    expect(main).to_contain_text("60 rows came out of this operation")
     expect(main.get_by_role("search")).to_have_count(0)
     expect(main.get_by_role("link", name="Scan csv")).to_have_count(2)
     assert violations(page) == []
@@ -107,7 +107,7 @@ def test_an_operator_that_rows_only_pass_leads_to_where_they_begin_and_end(page:
     expect(main).to_contain_text("2 records")
     expect(main.get_by_role("search")).to_be_visible()
     page.go_back()
-    expect(main).to_contain_text("They end in")
+    expect(main).to_contain_text("Where its rows go")
 
 
 def test_a_way_leads_from_an_output_to_the_scans(page: Page, url: str) -> None:

@@ -169,6 +169,7 @@ def test_what_is_before_and_after_is_drawn_and_listed(page, url):
     winds = page.locator(".neighbours tbody tr", has_text="Monthly winds").first
     expect(winds.locator(".is-failed")).to_have_text("3 runs, 1 failed")
     expect(winds).to_contain_text("before")
+    page.get_by_text("The same as a table: 5 neighbours").click()
     page.locator(".neighbours").get_by_role("link", name="report", exact=True).click()
     expect(page.locator("h1")).to_have_text("/data/report")
     page.go_back()

@@ -209,7 +209,7 @@ def test_a_record_is_reached_without_a_mouse(page, url):
     page.keyboard.press("Enter")
     expect(page.locator(".canvas[data-elements]")).to_be_visible()
     page.locator(".canvas").focus()
-    for key in ("ArrowDown", "ArrowDown", "ArrowDown"):
+    for key in ("ArrowRight", "ArrowRight", "ArrowRight"):
         page.keyboard.press(key)
     expect(page.locator("#status")).to_contain_text("operator")
     page.keyboard.press("Enter")
@@ -228,9 +228,9 @@ def test_the_drawing_is_walked_by_arrows_and_says_where_it_is(page, url):
     page.goto(f"{url}#/app/{APP}")
     expect(page.locator(".canvas[data-elements]")).to_be_visible()
     page.locator(".canvas").focus()
-    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
     first = page.locator(".details").inner_text()
-    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
     assert page.locator(".details").inner_text() != first
     assert page.locator("#status").inner_text() == page.locator(".details").inner_text()
     page.keyboard.press("Escape")

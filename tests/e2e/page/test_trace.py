@@ -117,7 +117,7 @@ def test_a_click_into_the_drawing_goes_to_the_record_there(page, url):
     assert box is not None
     # The drawing is centred: a stub, the operation it came from, the record.
     for share in (0.42, 0.46, 0.5, 0.54):
-        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * share)
+        page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] * 0.54)
         if page.locator(".trace-canvas.pointing").count():
             break
     page.mouse.down()
@@ -324,20 +324,20 @@ def test_a_way_is_walked_by_keys(page, url):
     opens(page, f"{url}{SAVED}&whole=1")
     drawing = page.get_by_role("application")
     drawing.focus()
-    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowLeft")
     expect(page.locator("#status")).to_contain_text("map (7); 1 input, 1 output")
-    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowLeft")
     expect(page.locator("#status")).to_contain_text("join (6); 2 inputs, 1 output")
     expect(page.locator(".trace-list tr.lit")).to_have_count(9)
-    page.keyboard.press("ArrowUp")
-    first = page.locator("#status").inner_text()
-    page.keyboard.press("ArrowRight")
-    assert page.locator("#status").inner_text() != first
     page.keyboard.press("ArrowLeft")
+    first = page.locator("#status").inner_text()
+    page.keyboard.press("ArrowDown")
+    assert page.locator("#status").inner_text() != first
+    page.keyboard.press("ArrowUp")
     assert page.locator("#status").inner_text() == first
     page.keyboard.press("Escape")
     expect(page.locator(".trace-list tr.lit")).to_have_count(0)
-    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("node=7&partition=0&offset=3&whole=1"))
 

@@ -7,7 +7,6 @@ import {
   exampleOf,
   kindOf,
   namedColumns,
-  shellWord,
   suggestionsAt,
 } from "./conditions";
 
@@ -80,12 +79,6 @@ test("types have their kinds and examples", () => {
 });
 
 test("commands are quoted for a shell", () => {
-  expect(["/data/x", "a = 'b'", 'a = "b"', "it's $5"].map(shellWord)).toEqual([
-    "/data/x",
-    `"a = 'b'"`,
-    `'a = "b"'`,
-    `'it'\\''s $5'`,
-  ]);
   expect(commandLine("/data/x y", "a > 1", true)).toBe('lineage trace "/data/x y" --where "a > 1" --all');
   expect(curlLine("localhost:8080/", "/data/x", "a > 1", false)).toBe(
     'curl -G localhost:8080/api/trace --data-urlencode dataset=/data/x --data-urlencode "where=a > 1"',

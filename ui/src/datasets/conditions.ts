@@ -1,6 +1,7 @@
 // Conditions while they are written: what may come next, and how they are quoted for a shell. Pure.
 // The service alone decides what a condition means: a suggestion is only a help.
 
+import { shellWord } from "../commands";
 import type { Column } from "../api";
 import { flatColumns } from "./texts";
 
@@ -149,12 +150,6 @@ export function exampleOf(columns: readonly Suggestion[]): string {
     case "other":
       return `${first.text} is not null`;
   }
-}
-
-/** A word of a shell (POSIX). */
-export function shellWord(text: string): string {
-  if (/^[\w@%+=:,./-]+$/.test(text)) return text;
-  return /["$`\\!]/.test(text) ? `'${text.replaceAll("'", "'\\''")}'` : `"${text}"`;
 }
 
 /** The command line that asks the same. */

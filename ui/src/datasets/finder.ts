@@ -2,6 +2,7 @@
 
 import type { Choice, DatasetSummary } from "../api";
 import { isAbort, Problem } from "../client";
+import { copyLine } from "../copy";
 import { type Child, h, replace } from "../dom";
 import { count, fileName, nodeNumber, number } from "../format";
 import { applicationHref, datasetHref, type DatasetRoute, traceHref } from "../route";
@@ -251,19 +252,7 @@ const placeOf = ({ path, line, record_id: record }: Choice): string =>
 /** The same query for a terminal and for curl. */
 function commandsOf(dataset: string, where: string, isSeveral: boolean, context: ViewContext): Child {
   const base = new URL(".", location.href.split("#")[0]).href;
-  const line = (name: string, text: string) => {
-    const copied = h("button", { type: "button", "aria-label": `Copy ${name}`, click: () => void copy() }, "Copy");
-    const copy = async () => {
-      try {
-        await navigator.clipboard.writeText(text);
-        copied.textContent = "Copied";
-        context.announce("Copied");
-      } catch {
-        context.announce("This browser does not let the page copy: select the text");
-      }
-    };
-    return h("div", { class: "command" }, copied, " ", h("code", {}, text));
-  };
+  const line = (name: string, text: string) => copyLine(name, text, context.announce);
   return h(
     "details",
     {},

@@ -2,23 +2,23 @@
 
 import type { DatasetGraph, DatasetGraphNode } from "../api";
 import { type Child, h, replace } from "../dom";
-import { time } from "../format";
+import { count, time } from "../format";
 import { type Drawing, makeDrawing } from "../graph/drawing";
-import { sides } from "../graph/extent";
-import type { Placement } from "../graph/placement";
+import { heightOf } from "../graph/extent";
 import { layoutGraph } from "../layout";
 import { href, queryOf } from "../route";
 import { notice } from "../states";
 import { table } from "../table";
+import { drawingTools } from "../tools";
 import type { ViewContext } from "../view";
 import { datasetLook } from "./look";
 import { centreOf, layoutRequestOf, type Net, netOf, nodeName, runsText, sideOf, sizeOf } from "./picture";
 
 const HELP =
   "Arrow keys move between boxes, Enter opens one, + and - zoom, 0 shows all, Escape clears the selection. " +
-  "The table beside it has the same content.";
-/** Heights of the drawing, which is as high as what it shows. */
-const HEIGHT = { least: 150, most: 420, margin: 60 };
+  "The table below has the same content.";
+/** The drawing is as high as what it shows. */
+const HEIGHTS = { least: 130, most: 420 };
 
 export interface Neighbours {
   readonly element: HTMLElement;
@@ -51,24 +51,24 @@ export function makeNeighbours(context: ViewContext): Neighbours {
     if (node !== null && byKey) context.announce(details.textContent ?? "");
   };
   const build = (graph: DatasetGraph) => {
-    const button = (text: string, name: string, click: () => void) =>
-      h("button", { type: "button", title: name, "aria-label": name, click }, text);
     replace(
       element,
       h("h2", {}, "Before and after"),
       h(
         "div",
         { class: "tools" },
-        button("+", "Zoom in", () => canvas?.zoom(1.25)),
-        button("−", "Zoom out", () => canvas?.zoom(0.8)),
-        button("Show all", "Show all of the drawing", () => canvas?.fit()),
-        h("span", { class: "soft" }, legend(graph)),
+        drawingTools(
+          () => canvas,
+          () => `${nodeName(centreOf(graph) ?? { kind: "dataset", name: "dataset" })}-lineage`,
+        ),
+        h("span", { class: "soft small" }, legend(graph)),
       ),
       graph.truncated && notice("caution", `There are more: the nearest ${graph.nodes.length} are shown.`),
+      h("div", { class: "drawn" }, box, details, h("p", { class: "soft small help", id: "net-help" }, HELP)),
       h(
-        "div",
-        { class: "beside" },
-        h("div", { class: "drawn" }, box, details, h("p", { class: "soft small", id: "net-help" }, HELP)),
+        "details",
+        {},
+        h("summary", {}, `The same as a table: ${count(graph.nodes.length - 1, "neighbour")}`),
         tableOf(graph, (id, isRevealed) => canvas?.point(id, isRevealed)),
       ),
     );
@@ -98,7 +98,7 @@ export function makeNeighbours(context: ViewContext): Neighbours {
         throw error;
       });
       if (placed === null) return;
-      box.style.height = `${heightOf(net, placed)}px`;
+      box.style.height = `${heightOf(net.boxes, placed.boxes, sizeOf, box.clientWidth, HEIGHTS)}px`;
       canvas?.close();
       canvas = makeDrawing(box, datasetLook(centre.id), { onOpen: open, current: showDetails });
       await canvas.show(net, placed);
@@ -111,11 +111,6 @@ export function makeNeighbours(context: ViewContext): Neighbours {
       canvas?.close();
     },
   };
-}
-
-function heightOf({ boxes }: Net, { boxes: places }: Placement): number {
-  const { top, bottom } = sides(boxes, places, sizeOf);
-  return Math.round(Math.max(HEIGHT.least, Math.min(HEIGHT.most, bottom - top + HEIGHT.margin)));
 }
 
 /** A dataset leads to its page, a job to its latest application. */

@@ -6,11 +6,13 @@ import { cut, cutFront, type Size } from "../graph/labels";
 import type { LineEnds } from "../graph/navigation";
 import type { LayoutRequest } from "../graph/placement";
 
-const WIDTH = 190;
+const WIDTH = 176;
+/** Characters of the drawing's font that fit. */
+const CHARACTERS = 24;
 const LINE = 15;
 const PADDING = 16;
 /** Between neighbours, and between layers. */
-const GAP = { x: 18, y: 56 };
+const GAP = { x: 16, y: 44 };
 
 export interface NetLine extends LineEnds {
   id: string;
@@ -38,11 +40,11 @@ export function runsText({ runs, failed_runs: failed }: Pick<DatasetGraphNode, "
 }
 
 export function labelOf(node: DatasetGraphNode): string {
-  if (node.kind === "job") return [cut(node.name, 27), runsText(node)].filter((part) => part !== "").join("\n");
+  if (node.kind === "job") return [cut(node.name, CHARACTERS), runsText(node)].filter((part) => part !== "").join("\n");
   const name = node.name.replace(/\/+$/, "");
   const folder = name.slice(0, Math.max(0, name.lastIndexOf("/") + 1));
   const place = node.namespace === "file" ? folder : `${node.namespace}${folder === "" ? "" : `/${folder}`}`;
-  return [cutFront(nodeName(node), 27), place !== "" && cutFront(place, 27)]
+  return [cutFront(nodeName(node), CHARACTERS), place !== "" && cutFront(place, CHARACTERS)]
     .filter((part) => part !== false)
     .join("\n");
 }
@@ -56,7 +58,6 @@ export const layoutRequestOf = ({ boxes, lines }: Net): LayoutRequest => ({
   boxes: boxes.map((box) => ({ id: box.id, ...sizeOf(box) })),
   lines: lines.map(({ id, source, target }) => ({ id, source, target })),
   gap: GAP,
-  direction: "right",
 });
 
 /** Where it stands, seen from the dataset. */

@@ -3,10 +3,12 @@
 import cytoscape, { type Core, type ElementDefinition, type EventObject, type StylesheetJson } from "cytoscape";
 import { addElements, allowStyles } from "../cytoscape";
 import { type Arrow, isArrow } from "../keys";
+import { makeMinimap } from "../minimap";
+import { type Format, saveDrawing } from "../svg";
 import { colour } from "../theme";
 import { type Identified, sides } from "./extent";
 import type { Size } from "./labels";
-import { type LineEnds, neighbour, topmost, turned, turnedPlaces } from "./navigation";
+import { leftmost, type LineEnds, neighbour } from "./navigation";
 import type { Placement } from "./placement";
 
 /** What is drawn: boxes, of which the listener hears, and lines between them. */
@@ -21,7 +23,7 @@ export interface Look<Box extends Identified, Shown extends Drawable<Box>> {
   sizeOf(box: Box): Size;
   /** Its rules, after those of every drawing. */
   styles(): StyleRule[];
-  /** Of a drawing from left to right: the box to begin at. Without it, lines lead down from the top. */
+  /** The box at which the keys begin; without it, the leftmost. */
   centre?: string;
 }
 
@@ -44,13 +46,14 @@ export interface Drawing<Shown> {
   point(id: string | null, isRevealed: boolean): void;
   zoom(by: number): void;
   fit(): void;
+  save(name: string, format: Format): Promise<void>;
   close(): void;
 }
 
 /** Between the drawing and its border. */
-const MARGIN = 16;
-/** Text below this size on the screen is unreadable; the drawing then starts at its top instead of as a whole. */
-const READABLE = 0.8;
+const MARGIN = 8;
+/** Text below this size on the screen is unreadable: a step of the keys makes it larger. */
+const READABLE = 0.7;
 const ZOOM = { minZoom: 0.05, maxZoom: 2.5 };
 
 export function makeDrawing<Box extends Identified, Shown extends Drawable<Box>>(
@@ -59,7 +62,6 @@ export function makeDrawing<Box extends Identified, Shown extends Drawable<Box>>
   listener: DrawingListener<Box>,
 ): Drawing<Shown> {
   allowStyles();
-  const isSideways = look.centre !== undefined;
   const styles = () => [...commonStyles(), ...look.styles(), ...markStyles()] as unknown as StylesheetJson;
   const graph: Core = cytoscape({
     container,
@@ -76,6 +78,8 @@ export function makeDrawing<Box extends Identified, Shown extends Drawable<Box>>
   let current: string | null = null;
   let showing = new AbortController();
   let litEdges = graph.collection().edges();
+  let fitted: { level: number; pan: { x: number; y: number } } | null = null;
+  const minimap = makeMinimap(container, graph);
 
   const boxOf = (id: string | null) => currentPicture?.boxes.find((box) => box.id === id) ?? null;
   const mark = (id: string | null) => {
@@ -130,14 +134,13 @@ export function makeDrawing<Box extends Identified, Shown extends Drawable<Box>>
     else return;
     event.preventDefault();
   };
-  const destination = (arrow: Arrow) => {
-    const lines = currentPicture?.lines ?? [];
-    if (boxOf(current) === null) return look.centre ?? topmost(places);
-    if (!isSideways) return neighbour(places, lines, current ?? "", arrow);
-    return neighbour(turnedPlaces(places), lines, current ?? "", turned(arrow));
-  };
+  const destination = (arrow: Arrow) =>
+    boxOf(current) === null
+      ? (look.centre ?? leftmost(places))
+      : neighbour(places, currentPicture?.lines ?? [], current ?? "", arrow);
   const go = (id: string) => {
     mark(id);
+    if (graph.zoom() < READABLE) graph.zoom({ level: READABLE, position: graph.getElementById(id).position() });
     reveal(id);
     listener.current(boxOf(id), true);
   };
@@ -150,45 +153,51 @@ export function makeDrawing<Box extends Identified, Shown extends Drawable<Box>>
   };
   const zoom = (by: number, at = { x: graph.width() / 2, y: graph.height() / 2 }) =>
     graph.zoom({ level: graph.zoom() * by, renderedPosition: at });
-  /** All of it; or, at the beginning, its top or the box to begin at where all could not be read. */
-  const fit = (least = 0) => {
+  /** All of it, from the sources to the sinks. */
+  const fit = () => {
     if (currentPicture === null) return;
     const { left, top, width, height } = extent(currentPicture.boxes, places, look.sizeOf);
     const all = Math.min((graph.width() - 2 * MARGIN) / width, (graph.height() - 2 * MARGIN) / height, 1);
-    const level = Math.max(all, least, ZOOM.minZoom);
-    const isWhole = height * level <= graph.height();
-    const centre = places[look.centre ?? ""];
-    if (centre !== undefined && level > all) {
-      const pan = { x: graph.width() / 2 - centre.x * level, y: graph.height() / 2 - centre.y * level };
-      graph.viewport({ zoom: level, pan });
-      return;
-    }
-    graph.viewport({
-      zoom: level,
-      pan: {
-        x: graph.width() / 2 - (left + width / 2) * level,
-        y: isWhole ? graph.height() / 2 - (top + height / 2) * level : MARGIN - top * level,
-      },
-    });
+    const level = Math.max(all, ZOOM.minZoom);
+    const pan = {
+      x: graph.width() / 2 - (left + width / 2) * level,
+      y: graph.height() / 2 - (top + height / 2) * level,
+    };
+    graph.viewport({ zoom: level, pan });
+    fitted = { level, pan };
   };
+  /** Whether the reader has left it as it was. */
+  const isFitted = () =>
+    fitted !== null &&
+    fitted.level === graph.zoom() &&
+    fitted.pan.x === graph.pan().x &&
+    fitted.pan.y === graph.pan().y;
+  const resizeObserver = new ResizeObserver(() => {
+    const wasFitted = isFitted();
+    graph.resize();
+    if (wasFitted) fit();
+  });
   const restyle = () => graph.style(styles());
 
   container.addEventListener("wheel", onWheel, { passive: false });
   container.addEventListener("keydown", byKey);
   document.addEventListener("theme", restyle);
+  resizeObserver.observe(container);
 
   return {
     async show(picture, placed) {
       showing.abort();
       showing = new AbortController();
       const { signal } = showing;
-      const isFirst = currentPicture === null;
+      const isFit = currentPicture === null || isFitted();
       [currentPicture, places] = [picture, placed.boxes];
       graph.elements().remove();
       litEdges = graph.collection().edges();
-      if (isFirst) fit(READABLE);
+      graph.resize();
+      if (isFit) fit();
       await addElements(graph, look.elements(picture, placed), signal);
       if (signal.aborted) return;
+      minimap.redraw();
       if (boxOf(current) !== null) mark(current);
       else current = null;
     },
@@ -199,9 +208,12 @@ export function makeDrawing<Box extends Identified, Shown extends Drawable<Box>>
     zoom: (by) => {
       zoom(by);
     },
-    fit: () => fit(),
+    fit,
+    save: (name, format) => saveDrawing(graph, name, format),
     close() {
       showing.abort();
+      resizeObserver.disconnect();
+      minimap.close();
       document.removeEventListener("theme", restyle);
       container.removeEventListener("wheel", onWheel);
       container.removeEventListener("keydown", byKey);

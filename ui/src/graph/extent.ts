@@ -20,3 +20,36 @@ export function sides<Box extends Identified>(
     bottom: Math.max(...all.map(({ at, height }) => at.y + height / 2)),
   };
 }
+
+/** Heights of a drawing on the page. */
+export interface Heights {
+  least: number;
+  most: number;
+}
+
+/** Beyond the boxes: frames, and room to the border. */
+const MARGIN = 64;
+
+/** How high a drawing must be to show all at once in this width, within limits. */
+export function heightOf<Box extends Identified>(
+  boxes: readonly Box[],
+  places: Placement["boxes"],
+  sizeOf: (box: Box) => Size,
+  room: number,
+  { least, most }: Heights,
+): number {
+  const { left, top, right, bottom } = sides(boxes, places, sizeOf);
+  const zoom = Math.min(1, room / (right - left + MARGIN));
+  return Math.round(Math.max(least, Math.min(most, (bottom - top + MARGIN) * zoom)));
+}
+
+/** How large all of it is in this room: 1 for its own size. */
+export function zoomOf<Box extends Identified>(
+  boxes: readonly Box[],
+  places: Placement["boxes"],
+  sizeOf: (box: Box) => Size,
+  room: Size,
+): number {
+  const { left, top, right, bottom } = sides(boxes, places, sizeOf);
+  return Math.min(1, room.width / (right - left + MARGIN), room.height / (bottom - top + MARGIN));
+}

@@ -7,6 +7,7 @@ const boxOf = (description: string): DrawnBox => ({
   type: "operation",
   id: "app#1",
   group: null,
+  alike: 1,
   passedRows: null,
   operation: operation(1, { name: "Filter", description, call_site: "/jobs/job.py:12", records: null }),
 });

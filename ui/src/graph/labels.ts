@@ -1,6 +1,6 @@
 // The labels of boxes and lines in the drawing, and their size. Pure.
 
-import { callSite, expressionText, fileName, share, short } from "../format";
+import { callSite, count, expressionText, fileName, number, short } from "../format";
 import { type DrawnBox, type DrawnLine, type Picture, summaryOf } from "./model";
 import type { LayoutRequest } from "./placement";
 
@@ -23,23 +23,24 @@ export function labelOf(box: DrawnBox): string {
   if (box.type === "operation") {
     const { name, call_site, dataset, records } = box.operation;
     return [
-      cut(name),
+      box.alike > 1 ? `${cut(name, CHARACTERS - 6)} ×${number(box.alike)}` : cut(name),
       expressionText(box.operation) !== "" && cut(expressionText(box.operation), EXPRESSION),
       call_site !== "" && cutFront(callSite(call_site)),
       dataset !== null && cutFront(fileName(dataset.name)),
       records !== null && `${short(records)} ${records === 1 ? "record" : "records"}`,
-      box.passedRows !== null && `${short(box.passedRows)} ${box.passedRows === 1 ? "row passes" : "rows pass"}`,
+      box.passedRows !== null && `${short(box.passedRows)} ${box.passedRows === 1 ? "row" : "rows"}`,
     ]
       .filter((part) => part !== false)
       .join("\n");
   }
   if (box.isOpen) return cut(box.group.name, 40);
   const { operations, sources, sinks, names } = summaryOf(box.group);
-  const counts = [sources > 0 && `${sources} in`, sinks > 0 && `${sinks} out`].filter((part) => part !== false);
   return [
     cut(box.group.name),
-    share(operations, operations, "operation") + (counts.length > 0 ? ` (${counts.join(", ")})` : ""),
-    cut(names),
+    [count(operations, "operation"), sources > 0 && count(sources, "source"), sinks > 0 && count(sinks, "sink")]
+      .filter((part) => part !== false)
+      .join(", "),
+    cut(names, EXPRESSION),
   ].join("\n");
 }
 
@@ -55,8 +56,9 @@ export function sizeOf(box: DrawnBox): Size {
 }
 
 /** The request for the layout: closed groups and operations are boxes; open groups contain theirs. */
-export function layoutRequestOf(picture: Picture): LayoutRequest {
+export function layoutRequestOf(picture: Picture, frame?: Size): LayoutRequest {
   return {
+    ...(frame === undefined ? {} : { frame }),
     boxes: picture.boxes.map((box) => ({
       id: box.id,
       ...sizeOf(box),

@@ -12,16 +12,21 @@ import type { Placement } from "./placement";
 
 /** What a box takes beyond its size. */
 const BORDER = 1.5;
+/** Room for the name of a frame, beyond its padding. */
+const TITLE = 8;
 
 export const operationLook: Look<DrawnBox, Picture> = { elements, sizeOf, styles };
+
+/** Between columns: such a line leads from side to side, and not below other boxes of its stage. */
+const ACROSS = 100;
 
 /** Place and size of a frame; its padding comes to that. */
 function frameOf(boxes: readonly DrawnBox[], places: Placement["boxes"]) {
   const { left, top, right, bottom } = sides(boxes, places, sizeOf);
   return {
-    at: { x: (left + right) / 2, y: (top + bottom) / 2 },
+    at: { x: (left + right) / 2, y: (top - TITLE + bottom) / 2 },
     width: right - left + 2 * BORDER,
-    height: bottom - top + 2 * BORDER,
+    height: bottom - top + TITLE + 2 * BORDER,
   };
 }
 
@@ -53,7 +58,13 @@ function elements(picture: Picture, placed: Placement): ElementDefinition[] {
     return {
       group: "edges",
       data: { id: line.id, source: line.source, target: line.target, label: flowsOf(line), ...bent },
-      classes: [bent.weights.length > 0 && "bent", line.isShuffle && "shuffle"].filter(Boolean).join(" "),
+      classes: [
+        bent.weights.length > 0 && "bent",
+        line.isShuffle && "shuffle",
+        source && target && target.x - source.x > ACROSS && "across",
+      ]
+        .filter(Boolean)
+        .join(" "),
     };
   });
   return [...boxes, ...lines];
@@ -63,7 +74,9 @@ function classesOf(box: DrawnBox, isFrame: boolean): string {
   if (isFrame) return "frame";
   if (box.type === "group") return "closed";
   const { kind, exact, state } = box.operation;
-  return [kind, state === "failed" ? "broken" : !exact && "inexact"].filter(Boolean).join(" ");
+  return [kind, box.alike > 1 && "alike", state === "failed" ? "broken" : !exact && "inexact"]
+    .filter(Boolean)
+    .join(" ");
 }
 
 function styles(): StyleRule[] {
@@ -81,6 +94,7 @@ function styles(): StyleRule[] {
       selector: ".broken",
       style: { "background-color": colourOf("failure-fill"), "border-color": colourOf("failure"), "border-width": 2 },
     },
+    { selector: ".alike", style: { "border-style": "double", "border-width": 4 } },
     { selector: ".inexact", style: { "border-style": "dashed", "border-color": colourOf("caution") } },
     {
       selector: ".closed",
@@ -100,6 +114,7 @@ function styles(): StyleRule[] {
         "text-background-opacity": 0,
       },
     },
+    { selector: ".across", style: { "source-endpoint": "50% 0", "target-endpoint": "-50% 0" } },
     { selector: ".shuffle", style: { width: 2, "line-style": "dashed" } },
   ];
 }

@@ -2,8 +2,8 @@
 //
 // A stage is what Spark runs in one task: operations with no shuffle between them. The API says of each edge whether
 // records move between tasks on it (`shuffle`). A stage of the drawing is a connected piece of the other edges among
-// operations that have as many shuffles above them; so the graph of the stages has no cycles, and reads top to bottom.
-// What an operation of one stage reads without a shuffle from one with fewer shuffles above it (a join with data that
+// operations that have as many shuffles before them; so the graph of the stages has no cycles, and reads from left to right.
+// What an operation of one stage reads without a shuffle from one with fewer shuffles before it (a join with data that
 // is partitioned already) is a line between two stages.
 //
 // Never more than `LIMIT` elements are drawn: stages are drawn closed where the whole does not fit, a very large one in
@@ -12,6 +12,7 @@
 import type { Edge, Graph, Node as Operation } from "../api";
 import { groupBy } from "../groups";
 import { passedRows } from "../passthrough";
+import { dataOrder } from "./order";
 
 /** Boxes and lines together. */
 export const LIMIT = 500;
@@ -37,6 +38,8 @@ export interface OperationBox {
   passedRows: number | null;
   /** The open group that holds it. */
   group: string | null;
+  /** How many operations of equal branches it stands for. */
+  alike: number;
 }
 
 export interface GroupBox {
@@ -69,20 +72,14 @@ export interface Picture {
   lineless: number;
 }
 
-/** The most shuffles above each operation. On a cycle, which no job has, the depth stays at its first value. */
+/** The most shuffles before each operation. On a cycle, which no job has, the depth stays at its first value. */
 export function depths(graph: Graph): Map<string, number> {
   const depth = new Map(graph.nodes.map(({ node_id }) => [node_id, 0]));
-  const inDegree = new Map<string, number>(graph.nodes.map(({ node_id }) => [node_id, 0]));
   const edges = edgesOf(graph);
-  for (const { target } of edges) inDegree.set(target, (inDegree.get(target) ?? 0) + 1);
-  const out = groupBy(edges, ({ source }) => source);
-  const ready = graph.nodes.map(({ node_id }) => node_id).filter((id) => inDegree.get(id) === 0);
-  for (let id = ready.pop(); id !== undefined; id = ready.pop()) {
-    for (const { target, shuffle } of out.get(id) ?? []) {
+  const outgoing = groupBy(edges, ({ source }) => source);
+  for (const id of dataOrder(graph.nodes, edges)) {
+    for (const { target, shuffle } of outgoing.get(id) ?? []) {
       depth.set(target, Math.max(depth.get(target) ?? 0, (depth.get(id) ?? 0) + (shuffle ? 1 : 0)));
-      const remaining = (inDegree.get(target) ?? 0) - 1;
-      inDegree.set(target, remaining);
-      if (remaining === 0) ready.push(target);
     }
   }
   return depth;
@@ -94,7 +91,7 @@ function edgesOf(graph: Graph): Edge[] {
   return graph.edges.filter(({ source, target }) => source !== target && nodeIds.has(source) && nodeIds.has(target));
 }
 
-/** The stages, the upper ones first. */
+/** The stages, those with the fewest shuffles before them first. */
 export function stagesOf(graph: Graph): { members: Operation[]; depth: number }[] {
   const depth = depths(graph);
   const leader = new Map(graph.nodes.map(({ node_id }) => [node_id, node_id]));
@@ -160,11 +157,17 @@ export function initiallyOpen(all: Group[], graph: Graph): string[] {
 }
 
 /** The picture with these groups open; if that is too much, those that were opened first are closed again. */
-export function pictureOf(graph: Graph, all: Group[], open: string[], limit = LIMIT): Picture {
+export function pictureOf(
+  graph: Graph,
+  all: Group[],
+  open: string[],
+  alike: ReadonlyMap<string, readonly Operation[]> = new Map(),
+  limit = LIMIT,
+): Picture {
   const openIds = open.filter((id) => all.some((group) => group.id === id));
   const edges = edgesOf(graph);
   const rows = passedRows(graph);
-  const drawFrom = (from: number) => drawingOf(edges, all, new Set(openIds.slice(from)), rows);
+  const drawFrom = (from: number) => drawingOf(edges, all, new Set(openIds.slice(from)), rows, alike);
   const size = (candidate: { boxes: DrawnBox[]; lines: DrawnLine[] }) =>
     candidate.boxes.length + candidate.lines.length;
   // The fewer are open, the fewer are drawn; so the first that fits is found by halving.
@@ -194,6 +197,7 @@ function drawingOf(
   all: Group[],
   open: Set<string>,
   rows: ReadonlyMap<string, number>,
+  alike: ReadonlyMap<string, readonly Operation[]>,
 ): { boxes: DrawnBox[]; lines: DrawnLine[] } {
   const boxes: DrawnBox[] = [];
   /** The box in which an operation is drawn. */
@@ -214,6 +218,7 @@ function drawingOf(
           operation,
           passedRows: rows.get(operation.node_id) ?? null,
           group: isFramed ? boxId : null,
+          alike: alike.get(operation.node_id)?.length ?? 1,
         });
       }
     }

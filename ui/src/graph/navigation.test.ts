@@ -3,10 +3,10 @@ import { segments } from "./bends";
 import { graphOf, randomGraph } from "./fixture";
 import { layoutRequestOf } from "./labels";
 import { groupsOf, initiallyOpen, pictureOf } from "./model";
-import { neighbour, topmost, turned, turnedPlaces } from "./navigation";
+import { leftmost, neighbour } from "./navigation";
 import { placementOf } from "./placement";
 
-const places = { a: { x: 0, y: 0 }, b: { x: -50, y: 100 }, c: { x: 60, y: 100 }, d: { x: 0, y: 200 } };
+const places = { a: { x: 0, y: 0 }, b: { x: 250, y: -50 }, c: { x: 250, y: 60 }, d: { x: 500, y: 0 } };
 const lines = [
   { source: "a", target: "b" },
   { source: "a", target: "c" },
@@ -14,16 +14,16 @@ const lines = [
   { source: "c", target: "d" },
 ];
 
-test("arrows follow lines up and down and rows left and right", () => {
-  expect(neighbour(places, lines, "a", "ArrowDown")).toBe("b");
-  expect(neighbour(places, lines, "b", "ArrowRight")).toBe("c");
-  expect(neighbour(places, lines, "c", "ArrowLeft")).toBe("b");
-  expect(neighbour(places, lines, "c", "ArrowDown")).toBe("d");
-  expect(neighbour(places, lines, "d", "ArrowUp")).toBe("b");
-  expect(neighbour(places, lines, "a", "ArrowUp")).toBeNull();
-  expect(neighbour(places, lines, "nowhere", "ArrowUp")).toBeNull();
-  expect(topmost(places)).toBe("a");
-  expect(topmost({})).toBeNull();
+test("arrows follow lines left and right and columns up and down", () => {
+  expect(neighbour(places, lines, "a", "ArrowRight")).toBe("b");
+  expect(neighbour(places, lines, "b", "ArrowDown")).toBe("c");
+  expect(neighbour(places, lines, "c", "ArrowUp")).toBe("b");
+  expect(neighbour(places, lines, "c", "ArrowRight")).toBe("d");
+  expect(neighbour(places, lines, "d", "ArrowLeft")).toBe("b");
+  expect(neighbour(places, lines, "a", "ArrowLeft")).toBeNull();
+  expect(neighbour(places, lines, "nowhere", "ArrowLeft")).toBeNull();
+  expect(leftmost(places)).toBe("a");
+  expect(leftmost({})).toBeNull();
 });
 
 test("bends are measured along and beside the straight line", () => {
@@ -36,13 +36,13 @@ test("bends are measured along and beside the straight line", () => {
   expect(segments({ x: 1, y: 1 }, { x: 1, y: 1 }, [{ x: 2, y: 2 }])).toEqual({ weights: [], distances: [] });
 });
 
-test("a layout puts what is read above what reads it, and boxes beside each other", () => {
+test("a layout puts what is read left of what reads it, and boxes beside each other", () => {
   const graph = graphOf("0 1, 1 = 2, 3 = 2, 2 4");
   const all = groupsOf(graph);
   const request = layoutRequestOf(pictureOf(graph, all, initiallyOpen(all, graph)));
   const placed = placementOf(request);
   for (const { source, target } of request.lines) {
-    expect(placed.boxes[source]?.y).toBeLessThan(placed.boxes[target]?.y ?? Number.NaN);
+    expect(placed.boxes[source]?.x).toBeLessThan(placed.boxes[target]?.x ?? Number.NaN);
   }
   const drawn = request.boxes.filter(({ id }) => id.startsWith("app#"));
   for (const one of drawn) {
@@ -72,14 +72,18 @@ test("as much as may be drawn is laid out in a few seconds", () => {
   for (const { x, y } of Object.values(placed.boxes)) expect(Number.isFinite(x) && Number.isFinite(y)).toBe(true);
 });
 
-test("a drawing from left to right is walked as one from the top down, turned", () => {
-  const across = turnedPlaces(places); // b and c are right of a, d is right of both
-  expect(across.d).toEqual({ x: 200, y: 0 });
-  const step = (from: string, arrow: Parameters<typeof turned>[0]) =>
-    neighbour(turnedPlaces(across), lines, from, turned(arrow));
-  expect(step("a", "ArrowRight")).toBe("b");
-  expect(step("b", "ArrowDown")).toBe("c");
-  expect(step("c", "ArrowUp")).toBe("b");
-  expect(step("d", "ArrowLeft")).toBe("b");
-  expect(step("a", "ArrowLeft")).toBeNull();
+test("in a wide frame all lines lead right; in a narrow one those within a stage lead down", () => {
+  const graph = graphOf("0 1, 1 2, 2 = 3, 3 4, 4 5");
+  const all = groupsOf(graph);
+  const picture = pictureOf(graph, all, initiallyOpen(all, graph));
+  const at = (width: number, height: number) => {
+    const { boxes } = placementOf(layoutRequestOf(picture, { width, height }));
+    return (id: string) => boxes[`app#${id}`] ?? { x: Number.NaN, y: Number.NaN };
+  };
+  const wide = at(2000, 300);
+  expect(wide("1").x).toBeGreaterThan(wide("0").x + 100);
+  const narrow = at(700, 500);
+  expect(narrow("1").x).toBe(narrow("0").x);
+  expect(narrow("1").y).toBeGreaterThan(narrow("0").y);
+  expect(narrow("3").x).toBeGreaterThan(narrow("2").x + 100);
 });

@@ -8,11 +8,11 @@ export interface LineEnds {
   target: string;
 }
 
-/** Largest vertical distance of boxes in one row. */
-const ROW = 40;
+/** Largest horizontal distance of boxes in one column. */
+const COLUMN = 90;
 
 /**
- * The box that an arrow leads to from this one: along a line up or down, to the neighbour in the row left or right.
+ * The box that an arrow leads to from this one: along a line left or right, to the neighbour in the column up or down.
  * Null where there is none.
  */
 export function neighbour(
@@ -24,15 +24,15 @@ export function neighbour(
   const origin = places[from];
   if (origin === undefined) return null;
   const others = Object.entries(places).filter(([id]) => id !== from);
-  if (arrow === "ArrowLeft" || arrow === "ArrowRight") {
-    const side = arrow === "ArrowLeft" ? -1 : 1;
+  if (arrow === "ArrowUp" || arrow === "ArrowDown") {
+    const side = arrow === "ArrowUp" ? -1 : 1;
     return nearest(
-      others.filter(([, { x, y }]) => Math.abs(y - origin.y) < ROW && side * (x - origin.x) > 0),
+      others.filter(([, { x, y }]) => Math.abs(x - origin.x) < COLUMN && side * (y - origin.y) > 0),
       origin,
     );
   }
   const linked = new Set(
-    arrow === "ArrowUp"
+    arrow === "ArrowLeft"
       ? lines.filter(({ target }) => target === from).map(({ source }) => source)
       : lines.filter(({ source }) => source === from).map(({ target }) => target),
   );
@@ -47,22 +47,8 @@ function nearest(candidates: [string, Point][], { x, y }: Point): string | null 
   return candidates.sort((one, other) => distance(one) - distance(other))[0]?.[0] ?? null;
 }
 
-/** The first box to the reader: the uppermost, of these the leftmost. */
-export function topmost(places: { [id: string]: Point }): string | null {
-  const sorted = Object.entries(places).sort(([, one], [, other]) => one.y - other.y || one.x - other.x);
+/** The first box to the reader: the leftmost, of these the uppermost. */
+export function leftmost(places: { [id: string]: Point }): string | null {
+  const sorted = Object.entries(places).sort(([, one], [, other]) => one.x - other.x || one.y - other.y);
   return sorted[0]?.[0] ?? null;
 }
-
-/** Places of a drawing from left to right, as those of one from the top down. */
-export const turnedPlaces = (places: { [id: string]: Point }): { [id: string]: Point } =>
-  Object.fromEntries(Object.entries(places).map(([id, { x, y }]) => [id, { x: y, y: x }]));
-
-const TURNED: { [arrow in Arrow]: Arrow } = {
-  ArrowLeft: "ArrowUp",
-  ArrowUp: "ArrowLeft",
-  ArrowRight: "ArrowDown",
-  ArrowDown: "ArrowRight",
-};
-
-/** The arrow that leads to the same box there. */
-export const turned = (arrow: Arrow): Arrow => TURNED[arrow];

@@ -1,9 +1,9 @@
-// A layered layout, top to bottom or left to right (dagre: Sugiyama's method). Pure, and slow for large graphs: the page runs it in a
+// A layered layout from left to right (dagre: Sugiyama's method). Pure, and slow for large graphs: the page runs it in a
 // worker (layout.ts).
 //
-// Boxes within a box are laid out first; then the outer ones, each as large as its contents. That keeps
-// the pieces small, so that hundreds of boxes take a moment, and boxes of one holder together. Lines from holder to
-// holder all take the bends of one line between the two.
+// Boxes within a box are laid out first, to the right or down, whichever makes the drawing larger in its frame; then the
+// outer ones, each as large as its contents. That keeps the pieces small, so that hundreds of boxes take a moment, and
+// boxes of one holder together. Lines from holder to holder all take the bends of one line between the two.
 
 import { Graph, layout } from "@dagrejs/dagre";
 import { groupBy } from "../groups";
@@ -30,9 +30,12 @@ export interface LayoutRequest {
   lines: Line[];
   /** Between neighbours, and between layers. */
   gap?: { x: number; y: number };
-  /** Where lines lead; boxes within boxes are for `down` only. */
-  direction?: "down" | "right";
+  /** Room of the drawing: of several layouts the one is taken that is largest in it. */
+  frame?: { width: number; height: number };
 }
+
+/** Where lines lead. */
+type Direction = "down" | "right";
 
 export interface Point {
   x: number;
@@ -54,11 +57,22 @@ interface Piece extends Placement {
 /** Padding of a holder; at the top, room for its name. */
 const PADDING = 18;
 const TITLE = 20;
+/** How much smaller a drawing may be that leads to the right throughout. */
+const PREFERRED = 1.05;
 /** Beyond this many boxes a simpler ranking is used, which takes half of the time. */
 const LARGE = 60;
 
-export function placementOf({ boxes, lines, gap = { x: 32, y: 40 }, direction = "down" }: LayoutRequest): Placement {
-  if (direction === "right") return turnedPlacement(placementOf({ boxes: turnedBoxes(boxes), lines, gap }));
+export function placementOf({ boxes, lines, gap = { x: 24, y: 44 }, frame }: LayoutRequest): Placement {
+  const isFramed = boxes.some(({ parent }) => parent !== undefined);
+  if (!isFramed || frame === undefined) return nested(boxes, lines, gap, "right");
+  if (boxes.length > LARGE) return nested(boxes, lines, gap, "down");
+  const zoom = ({ width, height }: Piece) => Math.min(1, frame.width / width, frame.height / height);
+  const [right, down] = [nested(boxes, lines, gap, "right"), nested(boxes, lines, gap, "down")];
+  return zoom(right) * PREFERRED >= zoom(down) ? right : down;
+}
+
+/** `within`: where lines between boxes of one holder lead. */
+function nested(boxes: Box[], lines: Line[], gap: { x: number; y: number }, within: Direction): Piece {
   const holder = new Map(boxes.map(({ id, parent }) => [id, parent ?? id]));
   const joined = lines.filter(({ source, target }) => source !== target && holder.has(source) && holder.has(target));
   const members = groupBy(
@@ -67,8 +81,8 @@ export function placementOf({ boxes, lines, gap = { x: 32, y: 40 }, direction = 
   );
   const inner = new Map<string, Piece>();
   for (const [id, content] of members) {
-    const within = joined.filter(({ source, target }) => holder.get(source) === id && holder.get(target) === id);
-    inner.set(id, layoutPiece(content, within, gap));
+    const inside = joined.filter(({ source, target }) => holder.get(source) === id && holder.get(target) === id);
+    inner.set(id, layoutPiece(content, inside, gap, within));
   }
   const between = new Map<string, Line>();
   for (const line of joined) {
@@ -89,14 +103,16 @@ export function placementOf({ boxes, lines, gap = { x: 32, y: 40 }, direction = 
       }),
     [...between.values()],
     gap,
+    "right",
   );
-  return combined(joined, holder, inner, outer);
+  return { ...combined(joined, holder, inner, outer), width: outer.width, height: outer.height };
 }
 
 const turnedPoint = ({ x, y }: Point): Point => ({ x: y, y: x });
 
-const turnedBoxes = (boxes: Box[]): Box[] =>
-  boxes.map(({ id, width, height }) => ({ id, width: height, height: width }));
+/** Boxes, or room for labels of lines. */
+const turned = <Size extends { width?: number; height?: number }>(all: Size[]): Size[] =>
+  all.map((one) => ({ ...one, width: one.height, height: one.width }));
 
 const turnedPlacement = ({ boxes, bends }: Placement): Placement => ({
   boxes: Object.fromEntries(Object.entries(boxes).map(([id, at]) => [id, turnedPoint(at)])),
@@ -117,7 +133,9 @@ function combined(lines: Line[], holder: Map<string, string>, inner: Map<string,
   for (const { id, source, target } of lines) {
     const [from, to] = [holder.get(source) ?? "", holder.get(target) ?? ""];
     if (from !== to) {
-      placed.bends[id] = outer.bends[JSON.stringify([from, to])] ?? [];
+      const bends = outer.bends[JSON.stringify([from, to])] ?? [];
+      // Between neighbouring holders the way is free: their line is straight from box to box.
+      placed.bends[id] = bends.length === 1 && (inner.has(from) || inner.has(to)) ? [] : bends;
       continue;
     }
     const at = corner(from);
@@ -127,13 +145,11 @@ function combined(lines: Line[], holder: Map<string, string>, inner: Map<string,
 }
 
 /** Boxes that hold none, from (0, 0) on. */
-function layoutPiece(boxes: Box[], lines: Line[], gap: { x: number; y: number }): Piece {
-  let placement: Placement;
-  try {
-    placement = dagrePlacement(boxes, lines, gap);
-  } catch {
-    placement = rowPlacement(boxes, lines, gap); // dagre gives up on some graphs ("not possible to find intersection")
-  }
+function layoutPiece(boxes: Box[], lines: Line[], gap: { x: number; y: number }, direction: Direction): Piece {
+  const placement =
+    direction === "down"
+      ? layeredPlacement(boxes, lines, gap)
+      : turnedPlacement(layeredPlacement(turned(boxes), turned(lines), gap));
   const places = boxes.map(({ id, width, height }) => ({ at: placement.boxes[id] ?? { x: 0, y: 0 }, width, height }));
   const left = Math.min(...places.map(({ at, width }) => at.x - width / 2));
   const top = Math.min(...places.map(({ at, height }) => at.y - height / 2));
@@ -144,6 +160,15 @@ function layoutPiece(boxes: Box[], lines: Line[], gap: { x: number; y: number })
     boxes: Object.fromEntries(Object.entries(placement.boxes).map(([id, at]) => [id, moved(at)])),
     bends: Object.fromEntries(Object.entries(placement.bends).map(([id, points]) => [id, points.map(moved)])),
   };
+}
+
+/** From the top down. */
+function layeredPlacement(boxes: Box[], lines: Line[], gap: { x: number; y: number }): Placement {
+  try {
+    return dagrePlacement(boxes, lines, gap);
+  } catch {
+    return rowPlacement(boxes, lines, gap); // dagre gives up on some graphs ("not possible to find intersection")
+  }
 }
 
 function dagrePlacement(boxes: Box[], lines: Line[], gap: { x: number; y: number }): Placement {

@@ -21,15 +21,23 @@ import { type ApplicationRoute, recordsHref } from "../route";
 import { frame, pause } from "../slices";
 import { loading, notice, showFailure } from "../states";
 import { table } from "../table";
+import { drawingTools } from "../tools";
 import type { View, ViewContext } from "../view";
+import { foldBranches } from "./branches";
 import { type Drawing, makeDrawing } from "./drawing";
-import { cut, layoutRequestOf } from "./labels";
+import { heightOf, zoomOf } from "./extent";
+import { cut, layoutRequestOf, sizeOf } from "./labels";
 import { operationLook } from "./look";
 import { type DrawnBox, type Group, groupsOf, initiallyOpen, type Picture, pictureOf, summaryOf } from "./model";
 
 const HELP =
   "Arrow keys move between operations, Enter opens an operation or a stage, + and - zoom, 0 shows all, Escape clears the selection. " +
-  "The table beside it has the same content.";
+  "The table below has the same content.";
+/** Room that the rest of the page takes above and below the drawing, at least. */
+const AROUND = 300;
+const LEAST_HEIGHT = 220;
+/** A drawing smaller than this cannot be read: its stages are closed at first. */
+const LEAST_ZOOM = 0.4;
 /** Of an expression in the table; one that points at it reads all of it. */
 const MOST_CHARACTERS = 120;
 
@@ -42,7 +50,8 @@ export function graphView(
   const closing = new AbortController();
   let layoutRun = new AbortController();
   let canvas: Drawing<Picture> | null = null;
-  let loaded: { graph: Graph; all: Group[] } | null = null;
+  let loaded: { whole: Graph; graph: Graph; alike: ReadonlyMap<string, readonly Operation[]>; all: Group[] } | null =
+    null;
   let currentPicture: Picture | null = null;
 
   const id = route.application;
@@ -67,9 +76,9 @@ export function graphView(
         replace(body, notice("empty", "This application has registered no operation yet."));
         return;
       }
-      loaded = { graph, all: groupsOf(graph) };
+      loaded = loadedOf(graph);
       await pause(); // one piece of work at a time
-      build(graph, loaded.all);
+      build(graph);
       await frame();
       if (closing.signal.aborted) return;
       canvas?.close();
@@ -93,37 +102,60 @@ export function graphView(
     "aria-describedby": "graph-help",
   });
 
-  const build = (graph: Graph, all: Group[]) => {
-    const button = (text: string, name: string, click: () => void) =>
-      h("button", { type: "button", title: name, "aria-label": name, click }, text);
-    const framed = all.filter(({ members }) => members.length > 1);
+  const tools = h("div", { class: "tools" });
+
+  /** With equal branches as one, unless the address wants each of them. */
+  const loadedOf = (whole: Graph) => {
+    const { graph, alike } =
+      route.query.get("branches") === "all" ? { graph: whole, alike: new Map() } : foldBranches(whole);
+    return { whole, graph, alike, all: groupsOf(graph) };
+  };
+
+  const build = (graph: Graph) => {
     replace(
       body,
-      h(
-        "div",
-        { class: "tools" },
-        framed.length > 0 && [
-          button("Open all stages", "Open all stages", () => toggle(all.map((group) => group.id))),
-          button("Close all stages", "Close all stages", () => toggle([])),
-        ],
-        button("+", "Zoom in", () => canvas?.zoom(1.25)),
-        button("−", "Zoom out", () => canvas?.zoom(0.8)),
-        button("Show all", "Show all of the drawing", () => canvas?.fit()),
-        h("span", { class: "soft" }, legend(graph, framed)),
-      ),
+      tools,
       omissions,
-      h(
-        "div",
-        { class: "beside" },
-        h("div", { class: "drawn" }, box, details, h("p", { class: "soft small", id: "graph-help" }, HELP)),
-        operations(id, graph, (node, isRevealed) => canvas?.point(node === null ? null : boxIdOf(node), isRevealed)),
-      ),
+      h("div", { class: "drawn" }, box, details, h("p", { class: "soft small help", id: "graph-help" }, HELP)),
+      h("h2", {}, "Operations"),
+      operations(id, graph, (node, isRevealed) => canvas?.point(node === null ? null : boxIdOf(node), isRevealed)),
     );
     showDetails(null, false);
   };
 
+  const showTools = ({ whole, graph, alike, all }: NonNullable<typeof loaded>) => {
+    const framed = all.filter(({ members }) => members.length > 1);
+    const button = (name: string, click: () => void) => h("button", { type: "button", click }, name);
+    replace(
+      tools,
+      framed.length > 0 && [
+        button("Open all stages", () => toggle(all.map((group) => group.id))),
+        button("Close all stages", () => toggle([])),
+      ],
+      alike.size > 0 && button("Show each branch", () => setBranches(true)),
+      graph === whole && route.query.has("branches") && button("Equal branches as one", () => setBranches(false)),
+      drawingTools(
+        () => canvas,
+        () => `${heading.firstChild?.textContent ?? id}-graph`,
+      ),
+      h("span", { class: "soft small" }, legend(whole, framed)),
+    );
+  };
+
+  const setBranches = (isEach: boolean) => {
+    const query = new URLSearchParams(route.query);
+    query.delete("open"); // stages have other numbers then
+    if (isEach) query.set("branches", "all");
+    else query.delete("branches");
+    context.navigate({ ...route, query });
+  };
+
   /** The box that an operation is drawn as. */
-  const boxIdOf = (nodeId: string): string | null => {
+  const boxIdOf = (operationId: string): string | null => {
+    const standsBehind = [...(loaded?.alike ?? [])].find(([, all]) =>
+      all.some(({ node_id }) => node_id === operationId),
+    );
+    const nodeId = standsBehind?.[0] ?? operationId;
     if (currentPicture?.boxes.some((drawnBox) => drawnBox.id === nodeId)) return nodeId;
     const holder = loaded?.all.find(({ members }) => members.some(({ node_id }) => node_id === nodeId));
     return holder === undefined ? null : `group ${holder.id}`;
@@ -133,24 +165,38 @@ export function graphView(
 
   const draw = async () => {
     if (loaded === null) return;
-    const { graph, all } = loaded;
+    const { whole, graph, alike, all } = loaded;
     layoutRun.abort();
     layoutRun = new AbortController();
     const { signal } = layoutRun;
-    const newPicture = pictureOf(graph, all, openGroups(route, all, graph));
     box.setAttribute("aria-busy", "true");
     delete box.dataset.elements;
-    const placed = await layoutGraph(layoutRequestOf(newPicture), signal).catch((error: unknown) => {
+    const frame = { width: box.clientWidth, height: Math.max(LEAST_HEIGHT, innerHeight - AROUND) };
+    const placedWith = async (open: string[]) => {
+      const picture = pictureOf(graph, all, open, alike);
+      return { picture, placed: await layoutGraph(layoutRequestOf(picture, frame), signal) };
+    };
+    const layOut = async () => {
+      const open = await placedWith(openGroups(route, all, graph));
+      const isChosen = route.query.has("open") || open.picture.open.length === 0;
+      const isSmall = zoomOf(open.picture.boxes, open.placed.boxes, sizeOf, frame) < LEAST_ZOOM;
+      return isSmall && !isChosen ? await placedWith([]) : open;
+    };
+    const drawn = await layOut().catch((error: unknown) => {
       if (signal.aborted) return null;
       throw error;
     });
-    if (placed === null || closing.signal.aborted) return;
+    if (drawn === null || closing.signal.aborted) return;
+    const { picture: newPicture, placed } = drawn;
     currentPicture = newPicture;
+    showTools(loaded);
+    const heights = { least: LEAST_HEIGHT, most: frame.height };
+    box.style.height = `${heightOf(newPicture.boxes, placed.boxes, sizeOf, frame.width, heights)}px`;
     await canvas?.show(newPicture, placed);
     if (signal.aborted) return;
     box.removeAttribute("aria-busy");
     box.dataset.elements = String(newPicture.boxes.length + newPicture.lines.length); // for who measures
-    replace(omissions, omissionsOf(newPicture, graph, all));
+    replace(omissions, omissionsOf(newPicture, whole, all));
   };
 
   const toggle = (open: string[]) => {
@@ -160,6 +206,10 @@ export function graphView(
   };
 
   const open = (chosen: DrawnBox) => {
+    if (chosen.type === "operation" && chosen.alike > 1) {
+      setBranches(true);
+      return;
+    }
     if (chosen.type === "operation") {
       context.navigate({
         view: "records",
@@ -187,7 +237,9 @@ export function graphView(
   void load();
   return {
     update(next) {
+      const isOther = next.query.get("branches") !== route.query.get("branches");
       route = next;
+      if (isOther && loaded !== null) loaded = loadedOf(loaded.whole);
       draw().catch((error: unknown) => showFailure(about, error, load));
     },
     close() {
@@ -207,8 +259,16 @@ function openGroups(route: ApplicationRoute, all: Group[], graph: Graph): string
 }
 
 function omissionsOf(picture: Picture, graph: Graph, all: Group[]): Child {
-  const drawn = picture.boxes.filter(({ type }) => type === "operation").length;
+  const boxes = picture.boxes.filter((box) => box.type === "operation");
+  const drawn = boxes.reduce((sum, { alike }) => sum + alike, 0);
+  const folded = boxes.filter(({ alike }) => alike > 1);
   return [
+    folded.length > 0 &&
+      h(
+        "p",
+        { class: "soft" },
+        `Equal branches are drawn as one: a box with ×${number(Math.max(...folded.map(({ alike }) => alike)))} stands for as many operations. Click it to show each.`,
+      ),
     drawn < graph.nodes.length &&
       h(
         "p",
@@ -255,6 +315,7 @@ function detailsOf(box: DrawnBox): Child {
     call_site !== "" && call_site,
     dataset?.name,
     records === null ? passedText(box.passedRows) : count(records, "record"),
+    box.alike > 1 && `${number(box.alike)} operations alike`,
     reservation(box.operation),
   ];
   return [h("strong", {}, name), " ", parts.filter(Boolean).join(" · ")];
@@ -272,8 +333,7 @@ function reservation({ state, error, exact, reason }: Operation): string | false
   return !exact && `not exact: ${reason}`;
 }
 
-const passedText = (rows: number | null): string =>
-  rows === null ? "rows pass, not counted" : rows === 1 ? "1 row passes" : `${number(rows)} rows pass`;
+const passedText = (rows: number | null): string => (rows === null ? "rows not counted" : count(rows, "row"));
 
 function facts(application: Application, retry: () => void): Child {
   const { started, counters, missing, complete, state, error } = application;
@@ -290,13 +350,14 @@ function facts(application: Application, retry: () => void): Child {
       "Lineage: ",
       h("span", { class: complete ? null : "warning" }, completeness(application)),
       ". ",
-      positive.length > 0 &&
-        h(
-          "span",
-          { class: "soft" },
-          positive.map(([name, value]) => `${name.replaceAll("_", " ")} ${number(value)}`).join(" · "),
-        ),
     ),
+    positive.length > 0 &&
+      h(
+        "details",
+        { class: "soft small" },
+        h("summary", {}, "Details"),
+        positive.map(([name, value]) => `${name.replaceAll("_", " ")} ${number(value)}`).join(" · "),
+      ),
     state === "failed" &&
       notice(
         "failure",
@@ -376,8 +437,7 @@ function operations(
         cell: ({ node_id, records }) =>
           records !== null
             ? number(records)
-            : rows.has(node_id) &&
-              h("span", { class: "soft", title: "rows pass it" }, `${number(rows.get(node_id) ?? 0)} pass`),
+            : rows.has(node_id) && h("span", { class: "soft" }, count(rows.get(node_id) ?? 0, "row")),
       },
       { name: "From", cell: ({ node_id }) => (from.get(node_id) ?? []).join(", ") },
     ],

@@ -7,8 +7,11 @@ import { h, replace } from "../dom";
 import { number } from "../format";
 import { isArrow } from "../keys";
 import { layoutTrace } from "../layout";
+import { makeMinimap } from "../minimap";
 import { frame, inSlices } from "../slices";
+import { saveDrawing } from "../svg";
 import { prefersReducedMotion } from "../theme";
+import { drawingTools } from "../tools";
 import type { Adjacency } from "./adjacency";
 import type { RecordLineage, Side } from "./model";
 import { neighbour } from "./navigation";
@@ -16,14 +19,15 @@ import { foldedName, furtherName, headName, type Link, moreName, type Picture } 
 import { type Placement, requestOf } from "./placement";
 import { applicationLabel, operationLabel } from "./sentences";
 import { stylesheet } from "./style";
-import { shortened } from "./texts";
-import { type Bounds, boundsOf, fitAll, fitAround, reveal, type Viewport } from "./viewport";
+import { shortened, textOf } from "./texts";
+import { type Bounds, boundsOf, fitAll, reveal, type Viewport } from "./viewport";
 
-const STEP = 1.3;
+/** Heights of the drawing: as high as what it shows, with room for the rest of the page. */
+const LEAST_HEIGHT = 240;
+const AROUND = 290;
+const MARGIN = 32;
 /** Elements that are marked in one task, so that the page stays responsive. */
 const MARK_SLICE = 80;
-/** More elements than this cannot be painted in one frame. */
-const MANY = 150;
 /** Approximate width of a character of a heading. */
 const CHARACTER = 6.4;
 
@@ -65,8 +69,6 @@ export function makeDrawing(stage: HTMLElement, listener: DrawingListener): Draw
     "aria-label":
       "Drawing of the trace. Arrow keys move between records, Enter opens the trace of a record, Escape shows all. The tables below list the same records.",
   });
-  const button = (label: string, title: string, does: () => void) =>
-    h("button", { type: "button", title, "aria-label": title, click: does }, label);
   replace(holder, canvas);
   const frameElement = h(
     "div",
@@ -74,10 +76,11 @@ export function makeDrawing(stage: HTMLElement, listener: DrawingListener): Draw
     holder,
     h(
       "div",
-      { class: "trace-zoom", role: "group", "aria-label": "Zoom" },
-      button("+", "Zoom in", () => zoom(STEP)),
-      button("−", "Zoom out", () => zoom(1 / STEP)),
-      button("All", "Show all", () => showAll()),
+      { class: "trace-zoom" },
+      drawingTools(
+        () => ({ zoom, fit: () => showAll(), save: (name, format) => saveDrawing(graph, name, format) }),
+        () => name,
+      ),
     ),
   );
   replace(stage, frameElement);
@@ -106,6 +109,8 @@ export function makeDrawing(stage: HTMLElement, listener: DrawingListener): Draw
     }
   };
   let current: string | null = null;
+  let name = "trace";
+  const minimap = makeMinimap(holder, graph);
 
   const size = () => ({ width: graph.width(), height: graph.height() });
   const setViewport = ({ zoom, pan }: Viewport, isMoved = false): void => {
@@ -123,7 +128,16 @@ export function makeDrawing(stage: HTMLElement, listener: DrawingListener): Draw
   };
   const resetViewport = (): void => {
     if (drawn === null || graph.width() === 0) return;
-    setViewport(fitAround(drawn.bounds, size(), drawn.placement.spots.get(current ?? drawn.centre ?? "")));
+    const spot = drawn.placement.spots.get(current ?? "");
+    if (spot === undefined) showAll();
+    else setViewport(reveal({ zoom: graph.zoom(), pan: { ...graph.pan() } }, drawn.bounds, size(), spot));
+  };
+  /** As high as all of it is in this width. */
+  const setHeight = (bounds: Bounds): void => {
+    const scale = Math.min(1, (graph.width() - MARGIN) / (bounds.right - bounds.left));
+    const height = (bounds.bottom - bounds.top) * scale + MARGIN;
+    holder.style.height = `${Math.round(Math.max(LEAST_HEIGHT, Math.min(innerHeight - AROUND, height)))}px`;
+    graph.resize();
   };
 
   const choiceAt = (name: string): Choice | null => choiceOf(graph.getElementById(name).data());
@@ -155,7 +169,7 @@ export function makeDrawing(stage: HTMLElement, listener: DrawingListener): Draw
   };
   holder.addEventListener("keydown", (event) => {
     if (drawn === null || event.altKey || event.ctrlKey || event.metaKey) return;
-    const from = current ?? drawn.centre ?? drawn.placement.rows[0]?.[0] ?? null;
+    const from = current ?? drawn.centre ?? drawn.placement.layers[0]?.[0] ?? null;
     if (isArrow(event.key) && from !== null) {
       event.preventDefault();
       const next = neighbour(drawn.placement, drawn.adjacency, from, event.key);
@@ -172,7 +186,7 @@ export function makeDrawing(stage: HTMLElement, listener: DrawingListener): Draw
       listener.onLeave();
     } else if (event.key === "+" || event.key === "-") {
       event.preventDefault();
-      zoom(event.key === "+" ? STEP : 1 / STEP);
+      zoom(event.key === "+" ? 1.25 : 0.8);
     } else if (event.key === "0") {
       event.preventDefault();
       showAll();
@@ -204,17 +218,17 @@ export function makeDrawing(stage: HTMLElement, listener: DrawingListener): Draw
       const [first] = lineage.centre.records;
       const centre = first === undefined ? null : `${lineage.centre.id}#${first.record_id}`;
       drawn = { adjacency, placement, bounds: boundsOf(placement), centre };
+      name = `trace-${textOf(first ?? { record_id: lineage.centre.name, partition: 0, offset: 0 }).slice(0, 40)}`;
+      setHeight(drawn.bounds);
       current = null;
       highlighting.abort();
       marks.clear();
       graph.elements().remove();
       const elements = elementsOf(lineage, picture, placement);
-      // Many elements are shown as a whole first: painted at that size here, a few in each frame, not all in one later.
-      if (elements.length > MANY) showAll();
-      else resetViewport();
+      showAll();
       await addElements(graph, elements, signal);
       if (signal.aborted) return; // another picture, or none any more
-      resetViewport();
+      minimap.redraw();
       frameElement.dataset.elements = String(elements.length);
       frameElement.removeAttribute("aria-busy");
     },
@@ -254,6 +268,7 @@ export function makeDrawing(stage: HTMLElement, listener: DrawingListener): Draw
     close() {
       document.removeEventListener("theme", restyle);
       resizeObserver.disconnect();
+      minimap.close();
       showing.abort();
       highlighting.abort();
       graph.destroy();
@@ -286,21 +301,21 @@ function elementsOf(lineage: RecordLineage, picture: Picture, placement: Placeme
     elements.push({ data: { id, width, height, ...data }, position: { x, y }, classes });
   };
   for (const { node, boxes, more } of picture.groups) {
-    const where = node.application === lineage.centre.application ? "" : ` · in ${applicationLabel(node)}`;
+    const isForeign = node.application !== lineage.centre.application;
     const total = boxes.length < node.total ? `${number(boxes.length)} of ${number(node.total)}` : number(node.total);
-    const bound = node.exact ? "" : " · not exact";
-    const classes = ["group", node.kind, where === "" ? "" : "foreign", node.exact ? "" : "inexact"];
-    const label = shortened(
-      `${operationLabel(node)} · ${total}${bound}${where}`,
-      boxes.length > 1 || more > 0 ? 60 : 32,
-    );
+    const classes = ["group", node.kind, isForeign ? "foreign" : "", node.exact ? "" : "inexact"];
     add(node.id, classes.join(" "), { label: "", kind: "group", markOf: node.id });
-    add(headName(node.id), "head", { label, kind: "group", markOf: node.id });
-    const head = elements.at(-1);
-    if (head !== undefined) head.data.width = Math.min(head.data.width, label.length * CHARACTER + 8);
+    const width = placement.spots.get(node.id)?.width ?? 0;
+    const label = [
+      `${operationLabel(node)}${isForeign ? ` in ${applicationLabel(node)}` : ""}`,
+      `${total}${node.exact ? "" : ", not exact"}`,
+    ].map((line) => shortened(line, Math.floor(width / CHARACTER)));
+    add(headName(node.id), "head", { label: label.join("\n"), kind: "group", markOf: node.id });
     for (const box of boxes) {
-      const label = `${box.hasWarning ? "⚠ " : ""}${box.text}${box.place === "" ? "" : `\n${box.place}`}`;
-      add(box.hash, `record ${node.kind}${box.isCentre ? " centre" : ""}`, { label, kind: "record", markOf: box.hash });
+      const place = [box.isOutlier ? "stands out:" : "", box.place].filter((part) => part !== "").join(" ");
+      const label = `${box.hasWarning ? "⚠ " : ""}${box.text}${place === "" ? "" : `\n${place}`}`;
+      const marks = `${box.isCentre ? " centre" : ""}${box.isOutlier ? " outlier" : ""}`;
+      add(box.hash, `record ${node.kind}${marks}`, { label, kind: "record", markOf: box.hash });
     }
     if (more > 0) add(moreName(node.id), "stub", { label: `+${number(more)} more`, kind: "more", markOf: node.id });
   }
@@ -312,7 +327,7 @@ function elementsOf(lineage: RecordLineage, picture: Picture, placement: Placeme
     });
   }
   for (const side of picture.further) {
-    const label = side === "backward" ? "↑ one operation back" : "↓ one operation forward";
+    const label = side === "backward" ? "← one operation back" : "one operation forward →";
     add(furtherName(side), "stub", { label, kind: "further", markOf: side });
   }
   const ids = new Set(elements.map((element) => element.data.id));

@@ -1,4 +1,4 @@
-// Which record the arrow keys lead to: left and right along a layer, up and down to what the record is linked with,
+// Which record the arrow keys lead to: up and down along a layer, left and right to what the record is linked with,
 // else to the nearest of the next layer.
 
 import type { Arrow } from "../keys";
@@ -7,20 +7,20 @@ import type { Placement } from "./placement";
 
 /** The name of the record or stub; null if there is none in that direction. */
 export function neighbour(placement: Placement, adjacency: Adjacency, from: string, arrow: Arrow): string | null {
-  const layer = placement.rows.findIndex((row) => row.includes(from));
-  const row = placement.rows[layer];
-  if (row === undefined) return null;
-  if (arrow === "ArrowLeft" || arrow === "ArrowRight") {
-    return row[row.indexOf(from) + (arrow === "ArrowRight" ? 1 : -1)] ?? null;
+  const at = placement.layers.findIndex((layer) => layer.includes(from));
+  const layer = placement.layers[at];
+  if (layer === undefined) return null;
+  if (arrow === "ArrowUp" || arrow === "ArrowDown") {
+    return layer[layer.indexOf(from) + (arrow === "ArrowDown" ? 1 : -1)] ?? null;
   }
-  const isUp = arrow === "ArrowUp";
-  const others = new Set(isUp ? adjacency.inputs(from) : adjacency.outputs(from));
-  const rows = isUp ? placement.rows.slice(0, layer).reverse() : placement.rows.slice(layer + 1);
-  for (const rowNames of rows) {
-    const linked = rowNames.filter((name) => others.has(name));
+  const isBack = arrow === "ArrowLeft";
+  const others = new Set(isBack ? adjacency.inputs(from) : adjacency.outputs(from));
+  const layers = isBack ? placement.layers.slice(0, at).reverse() : placement.layers.slice(at + 1);
+  for (const names of layers) {
+    const linked = names.filter((name) => others.has(name));
     if (linked.length > 0) return nearest(placement, from, linked);
   }
-  const next = rows.find((rowNames) => rowNames.length > 0);
+  const next = layers.find((names) => names.length > 0);
   return next === undefined ? null : nearest(placement, from, next);
 }
 

@@ -4,7 +4,8 @@
 
 import type { Adjacency } from "./adjacency";
 import { hashOf, type LineageNode, pairKey, type RecordLineage, type Side } from "./model";
-import { placeOf, shortened, textOf } from "./texts";
+import { charactersIn, widthOf } from "./size";
+import { placeOf, readable, shortened, textOf } from "./texts";
 
 /** Elements of a drawing: operations, records, links and stubs. */
 export const MAX_DRAWN = 500;
@@ -13,8 +14,6 @@ export const FIRST_DRAWN = 4;
 /** How many each "+n more" adds. */
 export const MORE_DRAWN = 20;
 const MAX_GROUPS = 80;
-const TEXT_CHARACTERS = 27;
-const PLACE_CHARACTERS = 30;
 
 /** Names of headings and stubs. */
 export const headName = (nodeId: string): string => `head ${nodeId}`;
@@ -28,6 +27,8 @@ export interface Box {
   readonly text: string;
   readonly place: string;
   readonly isCentre: boolean;
+  /** It is far from all others of its operation. */
+  readonly isOutlier: boolean;
   readonly hasWarning: boolean;
 }
 
@@ -60,20 +61,28 @@ export interface Picture {
   readonly elements: number;
   readonly drawn: number;
   readonly total: number;
+  /** Of a record. */
+  readonly width: number;
 }
 
 export interface DrawOptions {
   /** Records of an operation that someone asked for, by node id. */
   readonly more: ReadonlyMap<string, number>;
   readonly further: ReadonlySet<Side>;
+  /** Rows that stand out, and what they became on the way to the record, by hash: they are drawn first. */
+  readonly outliers?: { readonly rows: ReadonlySet<string>; readonly ways: ReadonlySet<string> };
 }
+
+const NONE: ReadonlySet<string> = new Set();
 
 export function pictureOf(lineage: RecordLineage, adjacency: Adjacency, options: DrawOptions): Picture {
   const { single, folded } = fold(lineage.nodes);
+  const width = widthOf(new Set(single.map(({ layer }) => layer)).size + folded.size + options.further.size);
   // An operation is a frame and its heading.
   const fixed = 2 * single.length + folded.size + options.further.size;
   const limits = new Map(single.map((node) => [node.id, Math.max(FIRST_DRAWN, options.more.get(node.id) ?? 0)]));
-  const draw = (quota: number): Candidate => candidateWith(lineage, adjacency, single, limits, quota);
+  const draw = (quota: number): Candidate =>
+    candidateWith(lineage, adjacency, single, limits, quota, { ...options, characters: charactersIn(width) });
   const cost = (candidate: Candidate): number => fixed + candidate.boxes + candidate.stubs + candidate.links.length;
 
   // The largest share at which every flow has a line of its own.
@@ -100,6 +109,7 @@ export function pictureOf(lineage: RecordLineage, adjacency: Adjacency, options:
     elements: fixed + drawing.boxes + drawing.stubs + links.length + bundles.length,
     drawn: drawing.boxes,
     total: lineage.nodes.reduce((sum, node) => sum + node.total, 0),
+    width,
   };
 }
 
@@ -139,6 +149,7 @@ function candidateWith(
   single: readonly LineageNode[],
   limits: ReadonlyMap<string, number>,
   quota: number,
+  { characters, outliers }: { characters: number; outliers?: DrawOptions["outliers"] },
 ): Candidate {
   const drawnHashes = new Set<string>();
   const perNode = new Map<string, readonly Box[]>();
@@ -148,19 +159,22 @@ function candidateWith(
     const hashes = node.records.map((record) => hashOf(node.id, record));
     const isLinked = (hash: string): boolean =>
       [...adjacency.inputs(hash), ...adjacency.outputs(hash)].some((other) => drawnHashes.has(other));
+    const isOnWay = (hash: string): boolean => outliers?.ways.has(hash) ?? false;
     const linked = hashes.length <= most ? hashes : hashes.filter(isLinked);
-    const taken = new Set(linked.slice(0, most));
-    for (const hash of hashes) {
+    const taken = new Set(hashes.filter(isOnWay).slice(0, most));
+    for (const hash of [...spread(linked, most - taken.size), ...hashes]) {
       if (taken.size >= most) break;
       taken.add(hash);
     }
-    const boxes = node.records
+    const boxes = [...node.records]
       .filter((record) => taken.has(hashOf(node.id, record)))
+      .sort((a, b) => Number(isOnWay(hashOf(node.id, b))) - Number(isOnWay(hashOf(node.id, a))))
       .map((record) => ({
         hash: hashOf(node.id, record),
-        text: shortened(textOf(record), TEXT_CHARACTERS),
-        place: textOf(record) === placeOf(record) ? "" : shortened(placeOf(record), PLACE_CHARACTERS),
+        text: shortened(readable(textOf(record)), characters),
+        place: textOf(record) === placeOf(record) ? "" : shortened(placeOf(record), characters),
         isCentre: node.side === "centre",
+        isOutlier: (outliers?.rows ?? NONE).has(hashOf(node.id, record)),
         hasWarning: Boolean(record.source?.warning),
       }));
     for (const box of boxes) drawnHashes.add(box.hash);
@@ -175,6 +189,12 @@ function candidateWith(
     .map((flow) => ({ from: flow.hash_in, to: flow.hash_out, flows: 1 }));
   return { groups, links, boxes: drawnHashes.size, stubs: groups.filter((group) => group.more > 0).length };
 }
+
+/** So many of these, at even distances. */
+const spread = <Item>(items: readonly Item[], most: number): readonly Item[] =>
+  items.length <= most
+    ? items
+    : Array.from({ length: Math.max(0, most) }, (_, at) => items[Math.floor((at * items.length) / most)] as Item);
 
 /** Links of the pairs of operations that have most become one, until there is room; pairs without a line get one. */
 function bundleLinks(

@@ -4,6 +4,7 @@ import { randomTrace, type Shape } from "./fixture";
 import { neighbour } from "./navigation";
 import { type Picture, pictureOf } from "./picture";
 import { type Placement, placementOf, requestOf, type Spot } from "./placement";
+import { BETWEEN_LAYERS, PAD, widthOf } from "./size";
 
 const SHAPES: Shape[] = [
   { depth: 2, wide: 3, records: 9, fan: 2 },
@@ -28,7 +29,7 @@ describe.each(SHAPES)("of %j", (shape) => {
 
   test("nothing lies on anything else", () => {
     const groups = picture.groups.map((group) => spot(group.node.id));
-    const others = placement.rows.flat().map(spot);
+    const others = placement.layers.flat().map(spot);
     for (const all of [groups, others]) {
       all.forEach((a, at) => {
         for (const b of all.slice(at + 1)) expect(overlap(a, b)).toBe(false);
@@ -36,7 +37,7 @@ describe.each(SHAPES)("of %j", (shape) => {
     }
   });
 
-  test("records lie within their operation, and every operation lies below what it comes from", () => {
+  test("records lie within their operation, and every operation lies right of what it comes from", () => {
     for (const group of picture.groups) {
       const around = spot(group.node.id);
       for (const box of group.boxes) {
@@ -44,7 +45,7 @@ describe.each(SHAPES)("of %j", (shape) => {
         expect(Math.abs(spot(box.hash).y - around.y)).toBeLessThanOrEqual((around.height - spot(box.hash).height) / 2);
       }
     }
-    for (const { from, to } of picture.links) expect(spot(from).y).toBeLessThan(spot(to).y);
+    for (const { from, to } of picture.links) expect(spot(from).x).toBeLessThan(spot(to).x);
   });
 
   test("the arrow keys lead to everything that is drawn", () => {
@@ -56,38 +57,47 @@ describe.each(SHAPES)("of %j", (shape) => {
         if (next !== null) visited.add(next);
       }
     }
-    expect(visited).toEqual(new Set(placement.rows.flat()));
+    expect(visited).toEqual(new Set(placement.layers.flat()));
   });
 });
 
-test("left and right are each other's inverse, and up leads to what the record came from", () => {
+test("up and down are each other's inverse, and left leads to what the record came from", () => {
   const { placement, adjacency } = placed(5, { depth: 3, wide: 3, records: 9, fan: 2 });
-  for (const row of placement.rows) {
-    for (const name of row) {
-      const right = neighbour(placement, adjacency, name, "ArrowRight");
-      if (right !== null) expect(neighbour(placement, adjacency, right, "ArrowLeft")).toBe(name);
-      const up = neighbour(placement, adjacency, name, "ArrowUp");
+  for (const layer of placement.layers) {
+    for (const name of layer) {
+      const down = neighbour(placement, adjacency, name, "ArrowDown");
+      if (down !== null) expect(neighbour(placement, adjacency, down, "ArrowUp")).toBe(name);
+      const left = neighbour(placement, adjacency, name, "ArrowLeft");
       const drawn = adjacency.inputs(name).filter((other) => placement.spots.has(other));
-      if (drawn.length > 0) expect(drawn).toContain(up);
+      if (drawn.length > 0) expect(drawn).toContain(left);
     }
   }
 });
 
-test("two operations that a record came from lie side by side", () => {
+test("two operations that a record came from lie one below the other", () => {
   const items = (of: string): string[] => [1, 2, 3, 4, 5].map((number) => `${of} ${number}`);
   const { spots } = placementOf({
+    width: 200,
     groups: [
-      { id: "left", layer: -1, number: 0, items: items("left") },
-      { id: "right", layer: -1, number: 1, items: items("right") },
+      { id: "upper", layer: -1, number: 0, items: items("upper") },
+      { id: "lower", layer: -1, number: 1, items: items("lower") },
       { id: "centre", layer: 0, number: 2, items: ["record"] },
     ],
     joined: [
-      ["left", "centre"],
-      ["right", "centre"],
+      ["upper", "centre"],
+      ["lower", "centre"],
     ],
     folded: [],
     further: [],
   });
-  expect(spots.get("left")?.y).toBe(spots.get("right")?.y);
-  expect(spots.get("left")?.x).toBeLessThan(spots.get("right")?.x as number);
+  expect(spots.get("upper")?.x).toBe(spots.get("lower")?.x);
+  expect(spots.get("upper")?.y).toBeLessThan(spots.get("lower")?.y as number);
+});
+
+test("the fewer layers there are, the wider are records, and a few of them fit a laptop", () => {
+  expect(widthOf(2)).toBeGreaterThan(widthOf(3));
+  expect(widthOf(3)).toBeGreaterThan(widthOf(5));
+  for (const layers of [1, 2, 3, 4]) {
+    expect(layers * (widthOf(layers) + 2 * PAD) + (layers - 1) * BETWEEN_LAYERS).toBeLessThanOrEqual(840);
+  }
 });

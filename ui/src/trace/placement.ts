@@ -1,23 +1,23 @@
-// Positions of a picture's elements: layers from top to bottom along the data, the operations of a layer side by
-// side, their records in lines. The same picture always has the same positions. Lengths are in units of the drawing.
+// Positions of a picture's elements: layers from left to right along the data, the operations of a layer one below the
+// other, their records in columns. The same picture always has the same positions. Lengths are in units of the drawing.
 // Pure; the page runs it in a worker (layout.ts), which gets names and layers, and no records.
 
 import { groupBy } from "../groups";
 import type { Side } from "./model";
 import { foldedName, furtherName, headName, moreName, type Picture } from "./picture";
+import { BETWEEN_LAYERS, HEIGHT, PAD } from "./size";
 
-export const BOX = { width: 204, height: 40 } as const;
-export const HEADER = 20;
+export const HEADER = 34;
 const GAP = 8;
-const PAD = 7;
-const BETWEEN_GROUPS = 30;
-const BETWEEN_LAYERS = 40;
-const COLUMNS = 4;
-/** Lines of an operation before it gets wider. */
-const LINES = 3;
-const MAX_WIDTH = 1900;
-/** Width of a readable drawing that a laptop shows at once. */
-const VISIBLE_WIDTH = 1180;
+const BETWEEN_GROUPS = 26;
+/** Records below each other before an operation gets wider. */
+const LINES = 8;
+/** Records are some four times as wide as high: so many lines make a block as wide as high. */
+const SQUARE = 4;
+/** Of a layer, before its operations stand side by side. */
+const MAX_HEIGHT = 900;
+/** Of what stands for operations that are not drawn. */
+const STUB_WIDTH = 150;
 
 /** Centre and size, as Cytoscape has them. */
 export interface Spot {
@@ -36,6 +36,8 @@ interface PlacedGroup {
 }
 
 export interface PlacementRequest {
+  /** Of a record. */
+  readonly width: number;
   readonly groups: readonly PlacedGroup[];
   /** Pairs of operations that lines lead between, one for each line: [from, to]. */
   readonly joined: readonly (readonly [string, string])[];
@@ -47,13 +49,14 @@ export interface PlacementRequest {
 export interface Placement {
   /** Of groups by node id, of records by hash, of the others by the names below. */
   readonly spots: ReadonlyMap<string, Spot>;
-  /** Layers from top to bottom, each its records in reading order: lines, then from left to right. */
-  readonly rows: readonly (readonly string[])[];
+  /** Layers from left to right, each its records in reading order: columns, then from top to bottom. */
+  readonly layers: readonly (readonly string[])[];
 }
 
 interface Block {
   readonly group: PlacedGroup;
-  readonly columns: number;
+  /** Records below each other. */
+  readonly lines: number;
   readonly width: number;
   readonly height: number;
 }
@@ -65,6 +68,7 @@ export function requestOf(picture: Picture): PlacementRequest {
     for (const box of boxes) nodeOf.set(box.hash, node.id);
   }
   return {
+    width: picture.width,
     groups: picture.groups.map(({ node, boxes, more }) => ({
       id: node.id,
       layer: node.layer,
@@ -81,31 +85,28 @@ export function requestOf(picture: Picture): PlacementRequest {
 }
 
 export function placementOf(request: PlacementRequest): Placement {
-  const layers = new Map(
+  const blocks = new Map(
     [...groupBy(request.groups, ({ layer }) => layer)].map(([layer, groups]) => [
       layer,
-      groups.map((group) => blockOf(group, columnsFor(groups.length))),
+      groups.map((group) => blockOf(group, request.width)),
     ]),
   );
-  const order = [...layers.keys()].sort((a, b) => Math.abs(a) - Math.abs(b));
-  const middles = new Map<string, number>(); // node id -> x, of what is placed already
-  const lines = new Map<number, { block: Block; x: number; y: number }[]>();
-  const heights = new Map<number, number>();
+  const order = [...blocks.keys()].sort((a, b) => Math.abs(a) - Math.abs(b));
+  const middles = new Map<string, number>(); // node id -> y, of what is placed already
+  const arranged = new Map<number, Arranged>();
   for (const layer of order) {
-    const blocks = sortedByNeighbours(layers.get(layer) ?? [], request, middles);
-    const { placed, height } = arrangeBlocks(blocks);
-    for (const position of placed) middles.set(position.block.group.id, position.x);
-    lines.set(layer, placed);
-    heights.set(layer, height);
+    const layerBlocks = arrangeBlocks(sortedByNeighbours(blocks.get(layer) ?? [], request, middles));
+    for (const position of layerBlocks.placed) middles.set(position.block.group.id, position.y);
+    arranged.set(layer, layerBlocks);
   }
 
   const spots = new Map<string, Spot>();
-  const rows: string[][] = [];
-  let top = 0;
+  const layers: string[][] = [];
+  let left = 0;
   const placeStub = (name: string): void => {
-    spots.set(name, { x: 0, y: top + BOX.height / 2, width: 1.6 * BOX.width, height: BOX.height });
-    rows.push([name]);
-    top += BOX.height + BETWEEN_LAYERS;
+    spots.set(name, { x: left + STUB_WIDTH / 2, y: 0, width: STUB_WIDTH, height: HEIGHT });
+    layers.push([name]);
+    left += STUB_WIDTH + BETWEEN_LAYERS;
   };
   const further = (side: Side): void => {
     if (request.further.includes(side)) placeStub(furtherName(side));
@@ -123,32 +124,26 @@ export function placementOf(request: PlacementRequest): Placement {
   for (const layer of order.sort((a, b) => a - b)) {
     placeFolded(last, layer);
     last = layer;
-    const row: { name: string; spot: Spot }[] = [];
-    for (const { block, x, y } of lines.get(layer) ?? []) row.push(...placeBlock(block, x, top + y, spots));
-    row.sort((a, b) => a.spot.y - b.spot.y || a.spot.x - b.spot.x);
-    rows.push(row.map((item) => item.name));
-    top += (heights.get(layer) ?? 0) + BETWEEN_LAYERS;
+    const { placed, width } = arranged.get(layer) ?? { placed: [], width: 0 };
+    const items = placed.flatMap(({ block, x, y }) => placeBlock(block, left + x, y, request.width, spots));
+    items.sort((a, b) => a.spot.x - b.spot.x || a.spot.y - b.spot.y);
+    layers.push(items.map((item) => item.name));
+    left += width + BETWEEN_LAYERS;
   }
   placeFolded(last, Number.POSITIVE_INFINITY);
   further("forward");
-  return { spots, rows };
+  return { spots, layers };
 }
 
-/** Few enough that all operations of a layer fit side by side, but at least two. */
-function columnsFor(groups: number): number {
-  const room = (VISIBLE_WIDTH + BETWEEN_GROUPS) / groups - BETWEEN_GROUPS - 2 * PAD;
-  return Math.max(2, Math.min(COLUMNS + 1, Math.floor((room + GAP) / (BOX.width + GAP))));
-}
-
-function blockOf(group: PlacedGroup, usual: number): Block {
+function blockOf(group: PlacedGroup, width: number): Block {
   const items = Math.max(1, group.items.length);
-  const columns = Math.min(items, items > LINES * usual ? Math.max(usual, Math.ceil(Math.sqrt(items))) : usual);
-  const lines = Math.ceil(items / columns);
+  const lines = Math.min(items, Math.max(LINES, Math.ceil(Math.sqrt(SQUARE * items))));
+  const columns = Math.ceil(items / lines);
   return {
     group,
-    columns,
-    width: columns * (BOX.width + GAP) - GAP + 2 * PAD,
-    height: HEADER + lines * (BOX.height + GAP) - GAP + 2 * PAD,
+    lines,
+    width: columns * (width + GAP) - GAP + 2 * PAD,
+    height: HEADER + lines * (HEIGHT + GAP) - GAP + 2 * PAD,
   };
 }
 
@@ -176,45 +171,57 @@ function sortedByNeighbours(
   return [...blocks].sort((a, b) => mean(a) - mean(b) || a.group.number - b.group.number);
 }
 
-/** Side by side around x = 0, on as many lines as the width needs. y is a block's top. */
-function arrangeBlocks(blocks: readonly Block[]): { placed: { block: Block; x: number; y: number }[]; height: number } {
-  const shelves: Block[][] = [[]];
-  let width = 0;
+interface Arranged {
+  /** x is a block's middle from the left edge of the layer, y its middle. */
+  readonly placed: readonly { readonly block: Block; readonly x: number; readonly y: number }[];
+  readonly width: number;
+}
+
+/** One below the other around y = 0, in as many columns as the height needs. */
+function arrangeBlocks(blocks: readonly Block[]): Arranged {
+  const columns: Block[][] = [[]];
+  let height = 0;
   for (const block of blocks) {
-    const shelf = shelves.at(-1) as Block[];
-    if (shelf.length > 0 && width + block.width > MAX_WIDTH) {
-      shelves.push([block]);
-      width = block.width + BETWEEN_GROUPS;
+    const column = columns.at(-1) as Block[];
+    if (column.length > 0 && height + block.height > MAX_HEIGHT) {
+      columns.push([block]);
+      height = block.height + BETWEEN_GROUPS;
     } else {
-      shelf.push(block);
-      width += block.width + BETWEEN_GROUPS;
+      column.push(block);
+      height += block.height + BETWEEN_GROUPS;
     }
   }
   const placed: { block: Block; x: number; y: number }[] = [];
-  let y = 0;
-  for (const shelf of shelves) {
-    let left = -(shelf.reduce((sum, block) => sum + block.width + BETWEEN_GROUPS, -BETWEEN_GROUPS) / 2);
-    for (const block of shelf) {
-      placed.push({ block, x: left + block.width / 2, y });
-      left += block.width + BETWEEN_GROUPS;
+  let left = 0;
+  for (const column of columns) {
+    const width = Math.max(...column.map((block) => block.width), 0);
+    let top = -(column.reduce((sum, block) => sum + block.height + BETWEEN_GROUPS, -BETWEEN_GROUPS) / 2);
+    for (const block of column) {
+      placed.push({ block, x: left + width / 2, y: top + block.height / 2 });
+      top += block.height + BETWEEN_GROUPS;
     }
-    y += Math.max(...shelf.map((block) => block.height), 0) + BETWEEN_GROUPS;
+    left += width + BETWEEN_GROUPS;
   }
-  return { placed, height: y - BETWEEN_GROUPS };
+  return { placed, width: left - BETWEEN_GROUPS };
 }
 
-function placeBlock(block: Block, x: number, top: number, spots: Map<string, Spot>): { name: string; spot: Spot }[] {
-  const { group, columns, width, height } = block;
-  spots.set(group.id, { x, y: top + height / 2, width, height });
+function placeBlock(
+  block: Block,
+  x: number,
+  y: number,
+  itemWidth: number,
+  spots: Map<string, Spot>,
+): { name: string; spot: Spot }[] {
+  const { group, lines, width, height } = block;
+  const top = y - height / 2;
+  spots.set(group.id, { x, y, width, height });
   spots.set(headName(group.id), { x, y: top + PAD / 2 + HEADER / 2, width: width - 2, height: HEADER });
   return group.items.map((name, index) => {
-    const column = index % columns;
-    const line = Math.floor(index / columns);
     const spot = {
-      x: x - width / 2 + PAD + column * (BOX.width + GAP) + BOX.width / 2,
-      y: top + HEADER + PAD + line * (BOX.height + GAP) + BOX.height / 2,
-      width: BOX.width,
-      height: BOX.height,
+      x: x - width / 2 + PAD + Math.floor(index / lines) * (itemWidth + GAP) + itemWidth / 2,
+      y: top + HEADER + PAD + (index % lines) * (HEIGHT + GAP) + HEIGHT / 2,
+      width: itemWidth,
+      height: HEIGHT,
     };
     spots.set(name, spot);
     return { name, spot };

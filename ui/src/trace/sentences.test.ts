@@ -6,7 +6,7 @@ import { directedTraceOf, lineageOf } from "./model";
 import { pictureOf } from "./picture";
 import * as sentences from "./sentences";
 import { FIRST_STATE, limitOf, readState, stateQuery, type TraceState } from "./state";
-import { filePlace, placeOf, shortened, textOf } from "./texts";
+import { filePlace, placeOf, readable, shortened, textOf } from "./texts";
 
 const row = (text: string | null, line = 4) => ({
   path: "/data/in/weather.csv",
@@ -68,7 +68,7 @@ describe("the address", () => {
   });
 });
 
-test("a row of a partitioned data set stands below its partition folders", () => {
+test("a row of a partitioned dataset stands below its partition folders", () => {
   expect(filePlace("/out/monthly/origin=EWR/day=1/part-0.parquet")).toBe("origin=EWR/day=1/part-0.parquet");
   expect(filePlace("/out/monthly/part-0.parquet")).toBe("part-0.parquet");
   expect(filePlace("part-0")).toBe("part-0");
@@ -156,7 +156,7 @@ describe("in words", () => {
   test("a sample says of how many it is", () => {
     const picture = pictureOf(lineage, adjacencyOf(flows), { more: new Map(), further: new Set() });
     expect(sentences.drawn(picture)).toBe(
-      "A sample is drawn: 3 of 100,002 records of 3 operations, from the first ones of each.",
+      "A sample is drawn: 3 of 100,002 records of 3 operations: some of the first of each.",
     );
   });
 
@@ -203,4 +203,14 @@ describe("in words", () => {
     expect(continuesBeyond(part, null)).toBeNull();
     expect(continuesBeyond(directed, { ...directed, isPartial: true })).toBe(true);
   });
+});
+
+test("rows are shortened for reading: columns in place of JSON, fractions rounded, large integers as they are", () => {
+  expect(readable('{"month": 2, "wind": 57.80517134990538, "before": null}')).toBe(
+    "month 2 · wind 57.8052 · before null",
+  );
+  expect(readable("EWR,57.80517134990538,1.25")).toBe("EWR,57.8052,1.25");
+  expect(readable('{"id": 12345678901234567890}')).toBe('{"id": 12345678901234567890}');
+  expect(readable("{a set")).toBe("{a set");
+  expect(readable("10.0.0.1234567 v1.2345678.9")).toBe("10.0.0.1234567 v1.2345678.9");
 });

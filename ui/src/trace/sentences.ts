@@ -6,7 +6,7 @@ import type { Endpoint, Endpoints } from "./endpoints";
 import type { DirectedTrace, Direction, RecordLineage, TracedRecord } from "./model";
 import type { Picture } from "./picture";
 import type { Graph, Remark } from "./results";
-import { placeOf, shortened, textOf } from "./texts";
+import { placeOf, readable, shortened, textOf } from "./texts";
 
 const TITLE_CHARACTERS = 160;
 const SPOKEN_CHARACTERS = 200;
@@ -29,7 +29,7 @@ export const applicationLabel = (node: { application: string; applicationName: s
 
 export function title(lineage: RecordLineage): string {
   const [record] = lineage.centre.records;
-  if (record !== undefined && lineage.centre.total <= 1) return shortened(textOf(record), TITLE_CHARACTERS);
+  if (record !== undefined && lineage.centre.total <= 1) return shortened(readable(textOf(record)), TITLE_CHARACTERS);
   const key = record?.key;
   return key === undefined || key === null
     ? count(lineage.centre.total, "record")
@@ -69,7 +69,11 @@ export function drawn(picture: Picture): string {
     flows > 0
       ? ` ${count(flows, "flow")} between them are drawn as ${count(picture.bundles.filter((bundle) => bundle.flows > 0).length, "line")} between operations.`
       : "";
-  const which = picture.drawn < picture.total ? ", from the first ones of each" : "";
+  const hasOutliers = picture.groups.some(({ boxes }) => boxes.some(({ isOutlier }) => isOutlier));
+  const which =
+    picture.drawn < picture.total
+      ? `: ${hasOutliers ? "the rows that stand out, and " : ""}some of the first of each`
+      : "";
   return `${parts.join(" ")}${which}.${lines}`;
 }
 

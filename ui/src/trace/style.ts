@@ -48,7 +48,6 @@ export function stylesheet(): StylesheetJson {
         color: soft,
         "font-family": "system-ui, sans-serif",
         "font-size": 12,
-        "text-wrap": "none",
         events: "no",
       },
     },
@@ -63,6 +62,10 @@ export function stylesheet(): StylesheetJson {
     {
       selector: "node.record.sink",
       style: { "background-color": colour("--sink-fill"), "border-color": colour("--sink") },
+    },
+    {
+      selector: "node.record.outlier",
+      style: { "background-color": colour("--caution-fill"), "border-color": colour("--caution"), "border-width": 2 },
     },
     { selector: "node.record.centre", style: { "border-width": 3, "border-color": colour("--chosen") } },
     {
@@ -81,8 +84,8 @@ export function stylesheet(): StylesheetJson {
         width: 1.3,
         "line-color": line,
         "curve-style": "straight",
-        "source-endpoint": "0 50%",
-        "target-endpoint": "0 -50%",
+        "source-endpoint": "50% 0",
+        "target-endpoint": "-50% 0",
         "target-arrow-shape": "triangle",
         "target-arrow-color": line,
         "arrow-scale": 0.7,

@@ -1,11 +1,39 @@
 // The text of a record: the row of its file, else its value, else its key, else its id.
 
+import { shownValue } from "../datasets/matches";
 import { fileName } from "../format";
 import type { TraceRecord } from "./results";
 
 /** The text by which users know the record. */
 export function textOf(record: TraceRecord): string {
   return record.source?.text ?? record.value ?? record.key ?? record.record_id;
+}
+
+/** The same for reading at a glance: columns in place of JSON, fractions rounded. */
+export function readable(text: string): string {
+  const columns = columnsIn(text);
+  if (columns === null)
+    return text.replace(FRACTION, (fraction) => String(Number(Number(fraction).toPrecision(DIGITS))));
+  return Object.entries(columns)
+    .map(([name, value]) => `${name} ${shownValue(value).text}`)
+    .join(" · ");
+}
+
+/** Digits of a fraction that tell more than a reader takes in. */
+const DIGITS = 6;
+const FRACTION = /(?<![\w.])-?\d+\.\d{6,}(?![\w.])/gu;
+const MOST_PARSED = 2_000;
+/** JavaScript's numbers are too short for it. */
+const LARGE_INTEGER = /(?<![\d.])\d{16,}(?![\d.])/u;
+
+/** Of a row that is written as one JSON object. */
+function columnsIn(text: string): { [name: string]: unknown } | null {
+  if (!text.startsWith("{") || text.length > MOST_PARSED || LARGE_INTEGER.test(text)) return null;
+  try {
+    return JSON.parse(text) as { [name: string]: unknown };
+  } catch {
+    return null; // it only looks like one
+  }
 }
 
 /** Its location: file and line if it has them, else its id. Partition folders belong to it: `origin=EWR/part-0:1`. */

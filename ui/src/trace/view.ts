@@ -14,7 +14,8 @@ import { continuesBeyond, type Endpoints, endpointsOf } from "./endpoints";
 import { makeList } from "./list";
 import { type DirectedTrace, type Direction, lineageOf, type RecordLineage, type Side } from "./model";
 import { makePanel } from "./panel";
-import { FIRST_DRAWN, MORE_DRAWN, pictureOf } from "./picture";
+import { fetchOutliers, withOutliers } from "./outliers";
+import { type DrawOptions, FIRST_DRAWN, MORE_DRAWN, pictureOf } from "./picture";
 import { fetchDirectedTrace, Graphs, type TraceQuery } from "./queries";
 import { type RecordHref, startOf } from "./rows";
 import * as sentences from "./sentences";
@@ -28,8 +29,11 @@ interface LoadedTrace {
   readonly whole: Map<Direction, DirectedTrace>;
   readonly lineage: RecordLineage;
   readonly adjacency: Adjacency;
+  readonly outliers: NonNullable<DrawOptions["outliers"]>;
   operations: sentences.Operations;
 }
+
+const NO_OUTLIERS = { rows: new Set<string>(), ways: new Set<string>() };
 
 export function traceView(container: HTMLElement, context: ViewContext, first: TraceRoute): View<TraceRoute> {
   const heading = h("h1", { tabindex: -1 }, "Trace of a record");
@@ -114,6 +118,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
         whole,
         lineage,
         adjacency: adjacencyOf(lineage.flows),
+        outliers: NO_OUTLIERS,
         operations: sentences.operationsOf(loadedGraphs),
       };
       if (signal.aborted || isClosed) return;
@@ -122,6 +127,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
       announceRecord();
       show();
       await Promise.all([...directions().map((direction) => loadEndpoints(direction, signal)), loadValues(signal)]);
+      await loadOutliers(signal);
     } catch (error) {
       if (signal.aborted) return;
       showFailure(notices, error, () => void load());
@@ -145,6 +151,10 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     const title = sentences.title(loaded.lineage);
     replace(heading, title);
     context.named(loaded.lineage.centre.application, loaded.lineage.centre.applicationName);
+    const [record, ...others] = loaded.lineage.centre.records;
+    // The id of a record says of itself whether it was read or written: a command line needs no more.
+    if (record !== undefined && others.length === 0 && !("where" in route.start) && !("key" in route.start))
+      context.commands({ ...route, start: { record: record.record_id, node: loaded.lineage.centre.number } });
     const starts = sentences.startsText(loaded.traces);
     replace(subtitle, sentences.subtitle(loaded.lineage), starts && ` ${starts}`);
     context.title(title);
@@ -179,6 +189,33 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
       if (!isAbort(error) && !signal.aborted)
         showFailure(panel.endpointsContainer(direction), error, () => void loadEndpoints(direction, signal));
     }
+  }
+
+  /** Draws the rows that stand out, which are mostly not among those that were listed. */
+  async function loadOutliers(signal: AbortSignal): Promise<void> {
+    const current = loaded;
+    const [record] = current?.lineage.centre.records ?? [];
+    if (current === null || record === undefined || current.lineage.centre.total > 1) return;
+    const { id: node } = current.lineage.centre;
+    const drawnNodes = new Set(current.lineage.nodes.map(({ id }) => id));
+    const centre = { hash: `${node}#${record.record_id}`, node };
+    const found = await fetchOutliers(context.client, current.whole.values(), centre, signal);
+    const paths = found.filter((path) => drawnNodes.has(path.node));
+    if (paths.length === 0 || signal.aborted || current !== loaded) return;
+    const traces = current.traces.map((trace) => withOutliers(trace, paths));
+    const loadedGraphs = await graphs.of(applicationsOf(traces), signal);
+    const lineage = lineageOf(
+      traces,
+      loadedGraphs.flatMap((graph) => graph.edges),
+    );
+    const rows = new Set(paths.map(({ outlier }) => outlier));
+    const ways = new Set(
+      paths.flatMap(({ records }) =>
+        [...records].flatMap(([id, all]) => all.map(({ record_id }) => `${id}#${record_id}`)),
+      ),
+    );
+    loaded = { ...current, traces, lineage, adjacency: adjacencyOf(lineage.flows), outliers: { rows, ways } };
+    show();
   }
 
   async function loadValues(signal: AbortSignal): Promise<void> {
@@ -221,11 +258,11 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
   }
 
   function draw(
-    { lineage, adjacency, traces, operations }: LoadedTrace,
+    { lineage, adjacency, traces, operations, outliers }: LoadedTrace,
     drawing: Drawing,
     sides: ReadonlySet<Side>,
   ): void {
-    const picture = pictureOf(lineage, adjacency, { more: state.more, further: sides });
+    const picture = pictureOf(lineage, adjacency, { more: state.more, further: sides, outliers });
     drawing.show(lineage, adjacency, picture).catch((error: unknown) => showFailure(notices, error, () => void load()));
     list.show(lineage, picture, operations, recordHref, listHref);
     replace(status, sentences.drawn(picture));

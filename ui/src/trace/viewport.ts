@@ -42,14 +42,6 @@ export function fitAll(bounds: Bounds, frame: Frame): Viewport {
   return centred(Math.max(0.05, zoom), (bounds.left + bounds.right) / 2, (bounds.top + bounds.bottom) / 2, frame);
 }
 
-/** Everything if it can be read then, else the part around a spot, without empty space beside it. */
-export function fitAround(bounds: Bounds, frame: Frame, spot: Spot | undefined): Viewport {
-  const all = fitAll(bounds, frame);
-  if (all.zoom >= MIN_READABLE_ZOOM) return all;
-  const middle = { x: (bounds.left + bounds.right) / 2, y: (bounds.top + bounds.bottom) / 2 };
-  return withoutGaps(centred(MIN_READABLE_ZOOM, spot?.x ?? middle.x, spot?.y ?? middle.y, frame), bounds, frame);
-}
-
 /** Moved so that there is no empty space beside what could be seen. */
 function withoutGaps({ zoom, pan }: Viewport, bounds: Bounds, frame: Frame): Viewport {
   const x = clampedPan(pan.x, bounds.left * zoom, bounds.right * zoom, frame.width);

@@ -1,0 +1,131 @@
+// What a view shows, as a command line and for curl. Pure.
+
+import type { Route, Start } from "./route";
+
+export interface Command {
+  /** What it gives, where a view has several: "Where it came from". */
+  name: string;
+  terminal: string;
+  /** Below the address of the service. */
+  path: string;
+  parameters: readonly (readonly [string, string])[];
+}
+
+type Parameters = { [name: string]: string | number | null | undefined };
+
+/** A word of a shell (POSIX). */
+export function shellWord(text: string): string {
+  if (/^[\w@%+=:,./-]+$/.test(text)) return text;
+  return /["$`\\!]/.test(text) ? `'${text.replaceAll("'", "'\\''")}'` : `"${text}"`;
+}
+
+/** The line for curl; `base` is the address of the service. */
+export const curlOf = (base: string, { path, parameters }: Pick<Command, "path" | "parameters">): string =>
+  [
+    parameters.length === 0 ? "curl" : "curl -G",
+    shellWord(base + path),
+    ...parameters.map(([name, value]) =>
+      /^[\w.-]+$/.test(value) ? `-d ${name}=${value}` : `--data-urlencode ${shellWord(`${name}=${value}`)}`,
+    ),
+  ].join(" ");
+
+const filled = (parameters: Parameters): [string, string][] =>
+  Object.entries(parameters).flatMap(([name, value]): [string, string][] =>
+    value === null || value === undefined || value === "" ? [] : [[name, String(value)]],
+  );
+
+const lineOf = (words: readonly string[], flags: Parameters): string =>
+  [
+    "lineage",
+    ...words.map(shellWord),
+    ...filled(flags).flatMap(([name, value]) => [`--${name}`, shellWord(value)]),
+  ].join(" ");
+
+/** What gives the same as a view; empty for an address that is none. */
+export function commandsOf(route: Route): Command[] {
+  switch (route.view) {
+    case "datasets": {
+      const text = route.query.get("text");
+      return [
+        {
+          name: "",
+          terminal: lineOf(["datasets", ...(text ? [text] : [])], {}),
+          path: "api/datasets",
+          parameters: filled({ text }),
+        },
+      ];
+    }
+    case "dataset": {
+      const { name, namespace } = route;
+      return [
+        {
+          name: "",
+          terminal: lineOf(["dataset", name], { namespace }),
+          path: "api/dataset",
+          parameters: filled({ name, namespace }),
+        },
+      ];
+    }
+    case "applications": {
+      const [text, state, complete] = ["text", "state", "complete"].map((field) => route.query.get(field));
+      return [
+        {
+          name: "",
+          terminal: lineOf(["apps"], { name: text }),
+          path: "api/applications",
+          parameters: filled({ text, state, complete }),
+        },
+      ];
+    }
+    case "application":
+      return [
+        {
+          name: "",
+          terminal: lineOf(["graph", route.application], {}),
+          path: `api/applications/${encodeURIComponent(route.application)}/graph`,
+          parameters: [],
+        },
+      ];
+    case "records": {
+      const [text, key, partition, offset] = ["text", "key", "partition", "offset"].map((field) =>
+        route.query.get(field),
+      );
+      const { application, node } = route;
+      return [
+        {
+          name: "",
+          terminal: lineOf(["show", application, node], { text, key, partition, offset }),
+          path: `api/applications/${encodeURIComponent(application)}/nodes/${encodeURIComponent(node)}/records`,
+          parameters: filled({ text, key, partition, offset }),
+        },
+      ];
+    }
+    case "trace": {
+      const { application, start, whole, query } = route;
+      const directions = route.direction === "both" ? (["backward", "forward"] as const) : [route.direction];
+      return directions.map((direction) => {
+        const depth = whole ? null : (query.get(direction === "backward" ? "up" : "down") ?? 1);
+        const { record, flags } = startWords(start);
+        return {
+          name: direction === "backward" ? "Where it came from" : "What became of it",
+          terminal: lineOf(["trace", application, direction, ...record], { ...flags, depth }),
+          path: `api/applications/${encodeURIComponent(application)}/trace`,
+          parameters: filled({ direction, ...start, depth }),
+        };
+      });
+    }
+    case "lag":
+      return [{ name: "", terminal: "lineage status", path: "api/lag", parameters: [] }];
+    default:
+      return [];
+  }
+}
+
+/** How the command line names the start of a trace. Lines of a file count from 1 there. */
+function startWords(start: Start): { record: string[]; flags: Parameters } {
+  if ("record" in start) return { record: [start.record], flags: { node: start.node } };
+  if ("path" in start) return { record: [`${start.path}:${start.row + 1}`], flags: {} };
+  if ("key" in start) return { record: [], flags: { key: start.key, node: start.node } };
+  if ("where" in start) return { record: ["--all"], flags: { where: start.where, node: start.node } };
+  return { record: [`${start.partition}#${start.offset}`], flags: { node: start.node } };
+}
