@@ -312,8 +312,7 @@ function elementsOf(lineage: RecordLineage, picture: Picture, placement: Placeme
     ].map((line) => shortened(line, Math.floor(width / CHARACTER)));
     add(headName(node.id), "head", { label: label.join("\n"), kind: "group", markOf: node.id });
     for (const box of boxes) {
-      const place = [box.isOutlier ? "stands out:" : "", box.place].filter((part) => part !== "").join(" ");
-      const label = `${box.hasWarning ? "⚠ " : ""}${box.text}${place === "" ? "" : `\n${place}`}`;
+      const label = `${box.hasWarning ? "⚠ " : ""}${box.text}${box.place === "" ? "" : `\n${box.place}`}`;
       const marks = `${box.isCentre ? " centre" : ""}${box.isOutlier ? " outlier" : ""}`;
       add(box.hash, `record ${node.kind}${marks}`, { label, kind: "record", markOf: box.hash });
     }

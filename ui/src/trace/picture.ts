@@ -169,14 +169,19 @@ function candidateWith(
     const boxes = [...node.records]
       .filter((record) => taken.has(hashOf(node.id, record)))
       .sort((a, b) => Number(isOnWay(hashOf(node.id, b))) - Number(isOnWay(hashOf(node.id, a))))
-      .map((record) => ({
-        hash: hashOf(node.id, record),
-        text: shortened(readable(textOf(record)), characters),
-        place: textOf(record) === placeOf(record) ? "" : shortened(placeOf(record), characters),
-        isCentre: node.side === "centre",
-        isOutlier: (outliers?.rows ?? NONE).has(hashOf(node.id, record)),
-        hasWarning: Boolean(record.source?.warning),
-      }));
+      .map((record) => {
+        const hash = hashOf(node.id, record);
+        const isOutlier = (outliers?.rows ?? NONE).has(hash);
+        const place = textOf(record) === placeOf(record) ? "" : placeOf(record);
+        return {
+          hash,
+          text: shortened(readable(textOf(record)), characters),
+          place: shortened(isOutlier ? `stands out: ${place}` : place, characters),
+          isCentre: node.side === "centre",
+          isOutlier,
+          hasWarning: Boolean(record.source?.warning),
+        };
+      });
     for (const box of boxes) drawnHashes.add(box.hash);
     perNode.set(node.id, boxes);
   }
