@@ -84,7 +84,20 @@ function show(isMove: boolean): void {
   if (route.view === "nowhere") {
     closeView();
     context.title("Not found");
-    replace(main, h("h1", { tabindex: -1 }, "Not found"), h("p", {}, route.reason));
+    replace(
+      main,
+      h("h1", { tabindex: -1 }, "Not found"),
+      h("p", {}, route.reason),
+      h(
+        "p",
+        {},
+        "Start from the ",
+        h("a", { href: datasetsHref() }, "datasets"),
+        " or the ",
+        h("a", { href: applicationsHref() }, "applications"),
+        ".",
+      ),
+    );
     focusHeading(isMove);
     return;
   }

@@ -3,7 +3,7 @@
 import type { Application, Graph, Node as Operation, RecordPage, Record as Row } from "./api";
 import { save } from "./client";
 import { type Child, h, replace } from "./dom";
-import { completeness, count, fileName, nodeNumber, number } from "./format";
+import { completeness, count, expressionText, fileName, nodeNumber, number } from "./format";
 import { isPassThrough, neighbours, passedRows } from "./passthrough";
 import { queryOf, recordsHref, type RecordsRoute, traceHref } from "./route";
 import { loading, notice, showFailure } from "./states";
@@ -166,9 +166,10 @@ export function recordsView(container: HTMLElement, context: ViewContext, first:
 const operationOf = (graph: Graph, name: string): Operation | undefined =>
   graph.nodes.find(({ node_id, node }) => name === node_id || name === String(node));
 
-function facts({ description, call_site, dataset, records, has_values }: Operation): Child {
+function facts(operation: Operation): Child {
+  const { call_site, dataset, records, has_values } = operation;
   const entries: [string, string][] = [
-    ["Operation", description],
+    ["Operation", expressionText(operation)],
     ["Called at", call_site],
     [
       "Dataset",

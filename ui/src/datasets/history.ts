@@ -65,5 +65,11 @@ function rowsOf({ application_id: application, node_ids: nodes, rows }: DatasetU
 
 const lineageOf = ({ state, complete, exact, reason, kind }: DatasetUse): Child => [
   state !== "running" && h("span", { class: complete ? null : "warning" }, complete ? "complete" : "incomplete"),
-  kind === "write" && !exact && h("div", { class: "warning" }, `not exact: ${reason}`),
+  kind === "write" &&
+    !exact &&
+    h(
+      "div",
+      { class: state === "failed" ? "failed-text" : "warning" },
+      state === "failed" ? reason : `not exact: ${reason}`,
+    ),
 ];

@@ -40,7 +40,7 @@ export const datasetLook = (centre: string): Look<DatasetGraphNode, Net> => ({
         selector: ".broken",
         style: { "background-color": colourOf("failure-fill"), "border-color": colourOf("failure"), "border-width": 2 },
       },
-      { selector: ".centre", style: { "border-width": 3, "font-weight": "bold" } },
+      { selector: ".centre", style: { "border-width": 3 } },
       { selector: ".possible", style: { "line-style": "dashed", "line-color": colourOf("caution") } },
     ];
   },

@@ -52,6 +52,9 @@ export interface Drawing<Shown> {
 
 /** Between the drawing and its border. */
 const MARGIN = 8;
+/** What a frame takes around its boxes, and its name above them. */
+const FRAME = 18;
+const TITLE = 8;
 /** Text below this size on the screen is unreadable: a step of the keys makes it larger. */
 const READABLE = 0.7;
 const ZOOM = { minZoom: 0.05, maxZoom: 2.5 };
@@ -226,10 +229,10 @@ export function makeDrawing<Box extends Identified, Shown extends Drawable<Box>>
 function extent<Box extends Identified>(boxes: readonly Box[], places: Placement["boxes"], sizeOf: (box: Box) => Size) {
   const { left, top, right, bottom } = sides(boxes, places, sizeOf);
   return {
-    left: left - MARGIN,
-    top: top - 2 * MARGIN,
-    width: right - left + 2 * MARGIN,
-    height: bottom - top + 3 * MARGIN,
+    left: left - FRAME,
+    top: top - FRAME - TITLE,
+    width: right - left + 2 * FRAME,
+    height: bottom - top + 2 * FRAME + TITLE,
   };
 }
 

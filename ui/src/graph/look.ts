@@ -8,7 +8,7 @@ import type { Look, StyleRule } from "./drawing";
 import { sides } from "./extent";
 import { flowsOf, labelOf, sizeOf } from "./labels";
 import type { DrawnBox, Picture } from "./model";
-import type { Placement } from "./placement";
+import type { Placement, Point } from "./placement";
 
 /** What a box takes beyond its size. */
 const BORDER = 1.5;
@@ -19,6 +19,9 @@ export const operationLook: Look<DrawnBox, Picture> = { elements, sizeOf, styles
 
 /** Between columns: such a line leads from side to side, and not below other boxes of its stage. */
 const ACROSS = 100;
+
+const isAcross = (from: Point, to: Point, isBetweenStages: boolean): boolean =>
+  to.x - from.x > ACROSS && (isBetweenStages || Math.abs(to.y - from.y) < to.x - from.x);
 
 /** Place and size of a frame; its padding comes to that. */
 function frameOf(boxes: readonly DrawnBox[], places: Placement["boxes"]) {
@@ -38,6 +41,9 @@ function elements(picture: Picture, placed: Placement): ElementDefinition[] {
   const members = groupBy(
     picture.boxes.filter((box) => box.type === "operation"),
     (box) => box.group ?? "",
+  );
+  const holders = new Map(
+    picture.boxes.map((box) => [box.id, box.type === "operation" ? (box.group ?? box.id) : box.id]),
   );
   const boxes = picture.boxes.map((box): ElementDefinition => {
     const isFrame = box.type === "group" && box.isOpen;
@@ -61,7 +67,7 @@ function elements(picture: Picture, placed: Placement): ElementDefinition[] {
       classes: [
         bent.weights.length > 0 && "bent",
         line.isShuffle && "shuffle",
-        source && target && target.x - source.x > ACROSS && "across",
+        source && target && isAcross(source, target, holders.get(line.source) !== holders.get(line.target)) && "across",
       ]
         .filter(Boolean)
         .join(" "),
