@@ -175,8 +175,8 @@ function candidateWith(
         const place = textOf(record) === placeOf(record) ? "" : placeOf(record);
         return {
           hash,
-          text: shortened(readable(textOf(record)), characters),
-          place: shortened(isOutlier ? `stands out: ${place}` : place, characters),
+          text: shortened(`${isOutlier ? "◆ " : ""}${readable(textOf(record))}`, characters),
+          place: shortened(place, characters),
           isCentre: node.side === "centre",
           isOutlier,
           hasWarning: Boolean(record.source?.warning),

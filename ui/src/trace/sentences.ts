@@ -72,7 +72,7 @@ export function drawn(picture: Picture): string {
   const hasOutliers = picture.groups.some(({ boxes }) => boxes.some(({ isOutlier }) => isOutlier));
   const which =
     picture.drawn < picture.total
-      ? `: ${hasOutliers ? "the rows that stand out, and " : ""}some of the first of each`
+      ? `: ${hasOutliers ? "the rows that stand out (◆), and " : ""}some of the first of each`
       : "";
   return `${parts.join(" ")}${which}.${lines}`;
 }
