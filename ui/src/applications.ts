@@ -116,8 +116,6 @@ function tableOf(applications: Application[]): HTMLElement {
           ),
       },
       { name: "Flows", kind: "count", cell: counter("flows") },
-      { name: "Runs", kind: "count", cell: counter("runs") },
-      { name: "Blocks", kind: "count", cell: counter("blocks") },
     ],
   });
 }
