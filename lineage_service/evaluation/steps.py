@@ -77,15 +77,19 @@ class Verdict:
 
 def scan_columns(
     expressions: Mapping[str, Any] | None, names: Sequence[str], values: Mapping[str, Result]
-) -> Columns:
-    """The values of a row by the ids of its scan's columns. `names` are those of the scan's schema."""
-    lists = (expressions or {}).get("columns", ())
-    return {
-        number: values[name]
-        for ids in lists
-        for number, name in zip(ids, names, strict=False)
-        if name in values and names.count(name) == 1
-    }
+) -> list[Columns]:
+    """The values of a row by the ids of its scan's columns, for each time that the scan stands in the plan.
+
+    `names` are those of the scan's schema.
+    """
+    return [
+        {
+            number: values[name]
+            for number, name in zip(ids, names, strict=False)
+            if name in values and names.count(name) == 1
+        }
+        for ids in (expressions or {}).get("columns", ())
+    ]
 
 
 def verdict_of(steps: Sequence[Step], columns: Columns) -> Verdict:
@@ -156,7 +160,9 @@ class _Walk:
             return True
         keys = [] if condition is None else self._keys(condition)
         others = "a row" if is_anti else "no row"
-        why = f"{others} of the other side has {' and '.join(keys)}" if keys else ""
+        is_all = condition is not None and len(keys) == len(conjuncts(condition))
+        rest = "" if is_all else " and meets the rest of the condition"
+        why = f"{others} of the other side has {' and '.join(keys)}{rest}" if keys else ""
         self._may_end(why, "what the other side of a join had is not known")
         return False
 

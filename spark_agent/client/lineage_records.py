@@ -16,6 +16,7 @@ from typing import Any
 from spark_agent.client import frames
 from spark_agent.client.application import Application, normal_path
 from spark_agent.client.http import TraceError
+from spark_agent.client.missing_rows import MissingRow
 
 #: Records are traced one by one: more than so many are a mistake.
 MOST_STARTS = 1_000
@@ -39,6 +40,9 @@ class LineageRecords:
     within: str | None = None  # only records of this file
     #: Of an output whose records were not captured: gives those of a row, by running its query again.
     _rerun: Callable[[int], LineageRecords] | None = field(default=None, compare=False, repr=False)
+    #: Of a file that queries of this session read: where a row ended in each of them.
+    _missing: Callable[[int], list[MissingRow]] | None = field(default=None, compare=False, repr=False)
+    _problem: str = ""  # why its records cannot be had
     _collected: list[NodeRecord] = field(default_factory=list, compare=False, repr=False)
 
     # -- choosing ------------------------------------------------------------------------------------
@@ -47,9 +51,26 @@ class LineageRecords:
         """Row `row` of the file, counted from 0, header lines too."""
         if self.within is None:
             raise TraceError("rows are counted in a file: trace the file, not its folder or an RDD")
+        self._check()
         if self._rerun is not None:
             return self._rerun(row)
         return replace(self, _starts=(_start(path=self.within, row=row),), _direction="", _collected=[])
+
+    def missing(self, row: int) -> list[MissingRow]:
+        """Where row `row` of an input file (from 0) ended in each query of this session that read the file.
+
+        The queries are asked again for that row. The latest comes first.
+        """
+        if self._missing is None:
+            raise TraceError(
+                "none of the latest queries of this session read it as a file of a DataFrame: for RDDs, "
+                "and after the session, run `lineage missing`"
+            )
+        return self._missing(row)
+
+    def _check(self) -> None:
+        if self._problem:
+            raise TraceError(self._problem)
 
     def at(self, partition: int, offset: int) -> LineageRecords:
         """The record at a place of the RDD's partitions."""
@@ -156,6 +177,7 @@ class LineageRecords:
         return list(self._collected)
 
     def _records(self) -> Iterable[NodeRecord]:
+        self._check()
         if self._rerun is not None:
             raise TraceError(
                 f"the records of {self.within} were not captured (spark.lineage.dataframes.level): trace a "

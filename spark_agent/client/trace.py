@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,7 @@ from spark_agent.agent import Agent
 from spark_agent.client.application import Application, normal_path
 from spark_agent.client.http import ApiClient, TraceError, default_address
 from spark_agent.client.lineage_records import LineageRecords
+from spark_agent.client.missing_rows import MissingRow, missing_rows
 from spark_agent.sql.rerun.rerun import CannotRerunError
 
 __all__ = ["LineageRecords", "TraceError", "trace"]
@@ -47,8 +49,9 @@ def trace(
         if running is not None and running.spark_sessions.wrote(path):
             # An output of a query whose records were not captured: the query runs again for a row.
             rerun = partial(_rerun, client, running, partial(running.spark_sessions.rerun, path), wait_s)
-            return LineageRecords(traced, frozenset(), within=path, _rerun=rerun)
-        return _at_path(traced, path)
+            missing = _asking(running, path)
+            return LineageRecords(traced, frozenset(), within=path, _rerun=rerun, _missing=missing)
+        return _asked_again(running, traced, path)
     number = getattr(getattr(of, "_lineage_node", None), "number", None)
     if number is None:
         raise TraceError(f"{of!r} is neither a path nor an RDD that was made while lineage was on")
@@ -67,6 +70,29 @@ def _traced(client: ApiClient, application: str, running: Agent | None, wait_s: 
         if missing:
             warnings.warn(f"the lineage of {application} is not complete: {missing}", stacklevel=3)
     return Application.load(client, application)
+
+
+def _asked_again(running: Agent | None, traced: Application, path: str) -> LineageRecords:
+    """The records at a path; of a file that queries of this session read, rows can be asked for again."""
+    missing = _asking(running, path)
+    try:
+        return replace(_at_path(traced, path), _missing=missing)
+    except TraceError as error:  # the level lazy: nothing else can be had of it
+        if missing is None:
+            raise
+        return LineageRecords(traced, frozenset(), within=path, _missing=missing, _problem=str(error))
+
+
+def _asking(running: Agent | None, path: str) -> Callable[[int], list[MissingRow]] | None:
+    """What asks the queries of this session that read a file; None where none did."""
+    if running is None or not running.spark_sessions.has_read(path):
+        return None
+    return partial(_missing, running, path)
+
+
+def _missing(running: Agent, path: str, row: int) -> list[MissingRow]:
+    application = running.session.application_id
+    return missing_rows(application, path, row, running.spark_sessions.missing(path, row))
 
 
 def _at_path(application: Application, path: str) -> LineageRecords:

@@ -114,6 +114,10 @@ class Catalyst:
         """The columns that a command writes into files, not into names of folders."""
         return self._reader.dataColumns(command)
 
+    def remembered(self, query: Plan) -> Any:
+        """What asking a query again will need: see RememberedQuery.java."""
+        return self._reader.remembered(query)
+
     def conf(self, plan: Plan, name: str, default: str) -> str:
         """A setting of the session in which a plan is planned."""
         setting = plan.conf().getConfString(name, None)
@@ -200,6 +204,13 @@ class Catalyst:
     def literal(self, value: Any, data_type: Any) -> Expression:
         """`value` is as Catalyst holds it, and never leaves the JVM."""
         return self._literal(value, data_type)
+
+    def null(self, data_type: Any) -> Expression:
+        return self._literal.create(None, data_type)
+
+    def one_row(self) -> Plan:
+        """A plan of one row without columns."""
+        return self._jvm.org.apache.spark.sql.catalyst.plans.logical.OneRowRelation()
 
     def same(self, one: Expression, other: Expression) -> Expression:
         """Are they equal, null and null too?"""
@@ -308,6 +319,11 @@ class Catalyst:
         """The plan that an InMemoryRelation holds the rows of. None before Spark 4.0, which forgets it."""
         builder = relation.cacheBuilder()
         return builder.logicalPlan() if builder.productArity() > 4 else None
+
+    @staticmethod
+    def renewed(relation: Plan) -> Plan:
+        """A leaf of the same rows, whose columns are others."""
+        return relation.newInstance()
 
     def unlike_cached(self, relation: Plan) -> Plan:
         """A LogicalRelation of the same files that Spark takes for none that the user has cached."""

@@ -66,14 +66,14 @@ class FileScans:
         files = scan.files
         if files is None:
             return "", None
-        format, roots, more = _format(files), files["roots"], files["count"] - len(files["roots"])
+        format, roots, more = format_of(files), files["roots"], files["count"] - len(files["roots"])
         if not roots:
             return format, None
         described = ", ".join(map(partitions.local_path, roots)) + (f" and {more} more" if more else "")
         options = files["options"]
         if format == "csv" and options.get("header", "false").lower() == "true":
             format = "csv+header"
-        unlike = _unlike_lines(format, options)
+        unlike = unlike_lines(format, options)
         if _is_strict(files) and not all(self._is_of_folders(files, condition) for condition in pushed):
             unlike = "but for lines that a filter leaves out"
         dataset: dict[str, Any] = partitions.dataset(roots[0], f"{format} {unlike}".rstrip())
@@ -89,7 +89,7 @@ class FileScans:
         """Which columns the rows of a scan have, if these can be read from its files as Spark reads them."""
         if leaf.expressions is None or leaf.files is None:
             return None
-        format, options = _format(leaf.files), leaf.files["options"]
+        format, options = format_of(leaf.files), leaf.files["options"]
         mode = options.get("mode", "permissive").lower()
         if not _NEUTRAL_OPTIONS.issuperset(options) or mode not in ("permissive", "failfast"):
             return None
@@ -104,7 +104,7 @@ class FileScans:
 
     def with_row_index(self, plan: Plan, scan: Operator) -> tuple[Plan, Expression] | None:
         """The scan with the index of each row in its file; None where the format does not know it."""
-        if scan.files is None or _format(scan.files) != "parquet":
+        if scan.files is None or format_of(scan.files) != "parquet":
             return None
         indexed = self._catalyst.with_row_index(plan)
         if indexed is None:
@@ -116,7 +116,7 @@ class FileScans:
 
     def is_striped(self, scan: Operator) -> bool:
         """Does the file know how many of its rows are before a split, but not the index of each?"""
-        return scan.files is not None and _format(scan.files) == "orc"
+        return scan.files is not None and format_of(scan.files) == "orc"
 
     def is_interleaved(self, scan: Operator) -> bool:
         """May a task read this scan and another one alternately? Then it is not known whose file it is in."""
@@ -132,7 +132,7 @@ class FileScans:
         What is no file has rows only as they come. Of lines that must not be malformed Spark reads no further
         than it needs to leave one out, and reading on might end in an error.
         """
-        if scan.files is None or _format(scan.files) == "parquet":
+        if scan.files is None or format_of(scan.files) == "parquet":
             return True
         if self._is_of_folders(scan.files, condition):
             return True
@@ -140,7 +140,7 @@ class FileScans:
 
     def is_evaluated_first(self, scan: Operator, condition: Expression) -> bool:
         """Would Spark evaluate `condition` before others, which might end in an error without that?"""
-        if scan.files is None or _format(scan.files) not in _OF_LINES:
+        if scan.files is None or format_of(scan.files) not in _OF_LINES:
             return False
         return self._catalyst.is_pushed_into_lines(condition)
 
@@ -162,10 +162,10 @@ class FileScans:
 
 def _is_strict(files: Mapping[str, Any]) -> bool:
     """Is a malformed line an error?"""
-    return _format(files) in _OF_LINES and files["options"].get("mode", "").lower() == "failfast"
+    return format_of(files) in _OF_LINES and files["options"].get("mode", "").lower() == "failfast"
 
 
-def _unlike_lines(format: str, options: Mapping[str, str]) -> str:
+def unlike_lines(format: str, options: Mapping[str, str]) -> str:
     """Why the records of a text format are not its lines; empty where they are."""
     if format not in ("text", "csv", "csv+header", "json"):
         return ""
@@ -181,6 +181,6 @@ def _unlike_lines(format: str, options: Mapping[str, str]) -> str:
     return "of wide characters" if encoding.startswith(("utf-16", "utf-32", "utf16", "utf32")) else ""
 
 
-def _format(files: Mapping[str, Any]) -> str:
+def format_of(files: Mapping[str, Any]) -> str:
     name = str(files["format"])
     return _FORMATS.get(name, name.removesuffix("FileFormat").lower())

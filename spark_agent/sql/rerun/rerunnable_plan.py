@@ -79,9 +79,28 @@ class Candidates:
 
 def candidates_of(catalyst: Catalyst, query: Plan) -> Candidates:
     """Raises NotRepeatableError."""
-    plan, unstable = _Shaping(catalyst).top(_unpruned(catalyst, _uncached(catalyst, query)))
+    plan, unstable = _Shaping(catalyst).top(repeatable(catalyst, query))
     columns = catalyst.column_ids(query)
     return Candidates(plan, frozenset(at for at, column in enumerate(columns) if column in unstable))
+
+
+def repeatable(catalyst: Catalyst, query: Plan) -> Plan:
+    """The query without what it owes to caches, and to what Spark adds to read less.
+
+    Raises NotRepeatableError where it is not known what was cached.
+    """
+    return _unpruned(catalyst, _uncached(catalyst, query))
+
+
+def why_differs(catalyst: Catalyst, plan: Plan) -> str:
+    """Why a plan may give other rows when it is computed again; empty where it gives the same."""
+    shaping = _Shaping(catalyst)
+    try:
+        for part in parts_of(catalyst, plan):
+            shaping.check_alone(part)
+    except NotRepeatableError as error:
+        return str(error)
+    return ""
 
 
 def are_same_again(catalyst: Catalyst, plan: Plan) -> bool:
@@ -91,14 +110,14 @@ def are_same_again(catalyst: Catalyst, plan: Plan) -> bool:
         for part in parts_of(catalyst, _uncached(catalyst, plan)):
             shaping.check_alone(part)
             is_quiet = catalyst.kind(part) in _WITHOUT_EFFECTS
-            if not is_quiet or _adds_up_floats(catalyst, part):
+            if not is_quiet or adds_up_floats(catalyst, part):
                 return False
     except NotRepeatableError:
         return False
     return True
 
 
-def _adds_up_floats(catalyst: Catalyst, part: Plan) -> bool:
+def adds_up_floats(catalyst: Catalyst, part: Plan) -> bool:
     """Does it compute from floating point numbers of several rows, in whatever order these come?"""
     if catalyst.kind(part) not in ("Aggregate", "Window"):
         return False
@@ -127,7 +146,7 @@ class _Shaping:
         if kind == "Aggregate":
             return plan, self._unstable_results(plan.aggregateExpressions(), _is_sum)
         if kind == "Window":
-            return plan, self._unstable_results(plan.windowExpressions(), _is_by_order)
+            return plan, self._unstable_results(plan.windowExpressions(), is_by_order)
         self.check_alone(plan)
         return plan, set()
 
@@ -160,7 +179,7 @@ class _Shaping:
         name = self._catalyst.kind(part)
         if name in _CHOOSING or name in _CHOOSING_ONE:
             raise NotRepeatableError(f"{part.nodeName()}, below other operators, may choose other rows")
-        if name == "Window" and any(map(_is_by_order, self._catalyst.items(part.windowExpressions()))):
+        if name == "Window" and any(map(is_by_order, self._catalyst.items(part.windowExpressions()))):
             raise NotRepeatableError("a window by the order of rows, below other operators, may differ")
         if name == "InMemoryRelation":
             raise NotRepeatableError("a cached DataFrame within a subquery")
@@ -186,7 +205,7 @@ def _is_sum(result: Expression) -> bool:
     return "(" in text and not text.startswith(_ORDERLESS)
 
 
-def _is_by_order(window: Expression) -> bool:
+def is_by_order(window: Expression) -> bool:
     """Does what a window gives to tied rows depend on which comes first?"""
     text = str(window.toString()).lower()
     return "rowframe" in text and not any(frame in text for frame in _FAIR)

@@ -10,8 +10,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from spark_agent.sql.catalyst import Catalyst, singleton
+from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.files.numbered_rows import literally, numbered
+from spark_agent.sql.rerun.plan_frames import Frames
 from spark_agent.sql.rerun.rerunnable_plan import NotRepeatableError, candidates_of
 from spark_agent.sql.rerun.row_conditions import (
     LINES,
@@ -36,6 +37,7 @@ class RowQueries:
 
     def __init__(self, catalyst: Catalyst, jvm: Any) -> None:
         self._catalyst, self._jvm = catalyst, jvm
+        self._frames = Frames(catalyst, jvm)
 
     def frame(self, query: Plan, file: WrittenFile, row: int, leave_out: LeaveOut) -> Any:
         """The rows of `query` that may have become row `row` of a file.
@@ -61,7 +63,7 @@ class RowQueries:
         return self._frame_of_values(plan, renamed, stable, file, row, leave_out)
 
     def _frame_of_line(self, plan: Plan, stable: list[int], file: WrittenFile, line: str) -> Any:
-        frame = self._as_frame(plan)
+        frame = self._frames.of(plan)
         columns = {file.columns[at].name: frame[f"lineage_{at}"] for at in stable}
         conditions = line_condition(file, line)(columns)
         if not conditions:
@@ -85,23 +87,12 @@ class RowQueries:
             if any(name in file.columns[at].type_name for name in _UNORDERED_TYPES):
                 column, value = catalyst.text(column), catalyst.text(value)
             plan = catalyst.filter(catalyst.same(column, value), plan)
-        frame = self._as_frame(plan)
+        frame = self._frames.of(plan)
         columns = {file.columns[at].name: frame[f"lineage_{at}"] for at in stable}
         conditions = folder_conditions(file, columns)
         if not in_file and not conditions:
             raise NotRepeatableError("none of its columns is the same each time")
         return _filtered(frame, conditions)
-
-    def _as_frame(self, plan: Plan) -> Any:
-        from pyspark.sql import DataFrame
-
-        spark = _spark()
-        plan.setAnalyzed()
-        java_session = spark._jsparkSession
-        package = self._jvm.org.apache.spark.sql
-        if str(java_session.getClass().getName()).endswith(".classic.SparkSession"):
-            package = package.classic  # since Spark 4.0
-        return DataFrame(singleton(package, "Dataset").ofRows(java_session, plan), spark)
 
     def _line(self, file: WrittenFile, row: int, leave_out: LeaveOut) -> str:
         from pyspark.sql import functions as F

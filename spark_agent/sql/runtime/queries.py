@@ -17,6 +17,7 @@ from spark_agent.sql.files import commands, outputs
 from spark_agent.sql.files.scans import FileScans
 from spark_agent.sql.plan_schemas import schema_given
 from spark_agent.sql.py4j_errors import in_short
+from spark_agent.sql.rerun.asked_queries import AskedQueries
 from spark_agent.sql.rerun.rerun import LAZY_REASON, LazyQueries, Rerun
 from spark_agent.sql.rewrite import plan_display, rewriter
 from spark_agent.sql.rewrite.plan_nodes import PlanNode, PlanNodes, UncoveredError
@@ -73,6 +74,7 @@ class Queries:
         self._executions = Executions(session, self._re_executions, self._rdd_boundary, self._fits)
         self._jvm_events = JvmEvents(jvm.manifests, self._executions, events.gap)
         self._lazy_queries = LazyQueries(self._catalyst, session.context._jvm)
+        self.asked = AskedQueries(self._catalyst, session.context._jvm, self._leave_out_frame)
         self.reruns = Reruns(self._catalyst, self._lazy_queries, events.emit, self.leave_out)
         self._left_out: set[tuple[int, ...]] = set()  # columns of scans
         self._callers = Callers(is_pinned=jvm.is_pinned)
@@ -93,6 +95,9 @@ class Queries:
     def leave_out(self, plan: Plan) -> None:
         """Capture nothing of queries that read the scans of this plan."""
         self._left_out.update(map(self._catalyst.column_ids, self._catalyst.items(plan.collectLeaves())))
+
+    def _leave_out_frame(self, frame: Any) -> None:
+        self.leave_out(frame._jdf.queryExecution().analyzed())
 
     def flush(self, within_s: float) -> None:
         """Wait until all that the JVM has reported so far is published. Never raises."""
@@ -132,7 +137,7 @@ class Queries:
 
     def _rewritten(self, plan: Plan, call: PlanningCall) -> Plan | None:
         kind = self._catalyst.kind(plan)
-        if not call.is_captured or plan.isStreaming():
+        if not call.is_captured or plan.isStreaming() or self.asked.is_asked(plan):
             return None
         if inserts := commands.several(self._catalyst, plan, kind):
             pairs = [(insert, self._rewritten(insert, call)) for insert in inserts]
@@ -255,6 +260,8 @@ class Queries:
         if rerun is not None:
             rerun.begin(node)
         self._executions.publish(nodes.nodes)
+        if rerun is None:
+            self.asked.remember(planned.query, nodes.nodes)
         if planned.is_given or planned.taker is not None:
             self._fits.give(node.number, planned.taker)
         self._rdd_boundary.note(node.number, nodes.parents(), is_limited=bool(limits))
@@ -274,6 +281,7 @@ class Queries:
         walk = rewriter.walk_of(self._catalyst, self._taps.none(), self._scans, nodes)
         rewriter.coarse(walk, planned.query, planned.name, reason, **planned.node_fields())
         self._executions.publish(nodes.nodes)
+        self.asked.remember(planned.query, nodes.nodes)
         output = nodes.nodes[-1]
         if output.kind == "sink":
             self._jvm.mark(planned.plan, output.number)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_agent.driver.monkeypatch import like
 from spark_agent.sql.jvm_gateway import JvmUnavailableError, load
+from spark_agent.sql.rerun.asked_queries import AskedQuery
 from spark_agent.sql.rerun.rerun import CannotRerunError
 from spark_agent.sql.runtime import streaming_queries
 from spark_agent.sql.runtime.coarse_queries import CoarseQueries, gap_if_executed
@@ -100,6 +101,14 @@ class SparkSessions:
         if self._queries is None:
             raise CannotRerunError(_NO_LINEAGE)
         return self._queries.reruns.rerun(path, row)
+
+    def has_read(self, path: str) -> bool:
+        """Did one of the latest queries read this file?"""
+        return self._queries is not None and self._queries.asked.has_read(path)
+
+    def missing(self, path: str, row: int) -> list[AskedQuery]:
+        """Where a row of such a file ended in each of these queries."""
+        return [] if self._queries is None else self._queries.asked.missing(path, row)
 
     def _wait_for_listeners(self) -> None:
         with contextlib.suppress(Exception):  # a bus that is slow, or a JVM that has gone

@@ -14,7 +14,7 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_agent import TraceError, trace
+from spark_agent import TraceError, agent, trace
 from spark_agent.client.http import ApiClient
 from tests.support.spark.application import part_rows
 from tests.support.spark.sessions import Servers, rows_of_files, session
@@ -97,6 +97,20 @@ def test_rows_with_the_same_values_are_a_bound(ran: Ran) -> None:
     graph = api.get("applications", ran.context.applicationId, "graph")
     reasons = [node["reason"] for node in graph["nodes"] if node["name"] == "row found again"]
     assert any("cannot be told apart" in reason for reason in reasons)
+
+
+def test_a_row_that_is_missing_ended_at_a_filter(ran: Ran) -> None:
+    ran.lines("kept").where("value like '%be'").write.text(str(ran.folder / "bes"))
+    file = trace(ran.folder / "kept" / "one.txt")
+    before = agent.active().session.events.emitted_events  # type: ignore[union-attr]
+    missing, reached = file.missing(row=3)[0], file.missing(row=1)[0]
+    assert missing.ended is not None
+    assert missing.ended.why == "not EndsWith(value, be)"
+    assert missing.ended.node_id is not None
+    assert missing.output.description == str(ran.folder / "bes")
+    assert (missing.exact, reached.ended, reached.exact) == (True, None, True)
+    assert "did not reach" in str(missing)
+    assert agent.active().session.events.emitted_events == before  # type: ignore[union-attr] # no part of the job
 
 
 CHANGES: dict[str, tuple[Callable[[Path], Any], str]] = {

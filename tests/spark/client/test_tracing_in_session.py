@@ -86,6 +86,24 @@ def test_rows_of_files_go_both_ways(ran: Ran) -> None:
     assert rows_of_files(siblings.rows()) == NORTH
 
 
+@pytest.mark.thorough
+def test_a_row_that_is_missing_is_asked_for_at_the_level_eager(ran: Ran, jar: Path) -> None:
+    from pyspark.sql import SparkSession
+
+    orders = (
+        SparkSession.builder.getOrCreate().read.option("header", True).csv(str(ran.folder / "orders.csv"))
+    )
+    cheap = orders.where("state = 'paid'").where("amount < 6")
+    assert cheap.count() == 2
+    file = trace(ran.folder / "orders.csv")
+    before = agent.active().session.events.committed_runs  # type: ignore[union-attr]
+    ended = [one.ended for row in (1, 3, 4) for one in file.missing(row=row)]
+    assert [end and end.why for end in ended] == ["not cast(amount as bigint) < 6", "not state = paid", None]
+    assert agent.active().session.events.committed_runs == before  # type: ignore[union-attr]
+    with pytest.raises(TraceError, match="lineage missing"):
+        trace(ran.folder / "sums").missing(row=0)
+
+
 def test_it_goes_step_by_step(ran: Ran, capsys: pytest.CaptureFixture[str]) -> None:
     north = trace(ran.sums).key("North")
     steps = [north.go_back(steps).count() for steps in range(6)]

@@ -130,7 +130,7 @@ def _check(tables: Tables, format: str, operators: Sequence[Any], after: Sequenc
     steps = [Step(look.name, look.expressions) for look in looks[1:]]
     names, named = [column.name for column in tables.columns[format]], Counter[bool]()
     for rid in after[0] - after[-1] - {None}:
-        columns = scan_columns(looks[0].expressions, names, tables.values[format][rid])
+        (columns,) = scan_columns(looks[0].expressions, names, tables.values[format][rid])
         verdict = verdict_of(steps, columns)
         at = next(at for at, rids in enumerate(after[1:]) if rid not in rids)
         assert at in verdict.candidates, (format, rid, [look.text for look in looks], verdict)

@@ -8,11 +8,14 @@ from lineage_service.evaluation.values import Value
 AMOUNT, CUSTOMER, KEY = (
     {"column": n, "name": name} for n, name in ((1, "amount"), (2, "customer"), (9, "key"))
 )
-COLUMNS = scan_columns(
+COLUMNS, _ = scan_columns(
     {"columns": [[1, 2], [11, 12]]},
     ["amount", "customer"],
     {"amount": Value("int", 3), "customer": Value("string", "bo")},
 )
+
+
+A = Value("int", 3)
 
 
 def of(name: str, *inputs: Any) -> dict[str, Any]:
@@ -31,6 +34,23 @@ LARGE = filter_(of("GreaterThan", AMOUNT, {"type": "int", "value": "5"}))
 SMALL = filter_(of("LessThan", AMOUNT, {"type": "int", "value": "5"}))
 CHANCE = filter_({"unknown": "Rand"})
 MEETING = of("EqualTo", CUSTOMER, KEY)
+
+
+def test_a_scan_that_stands_in_a_plan_twice_has_columns_for_each_time() -> None:
+    scan = {"columns": [[1, 2], [11, 12]]}
+    assert [sorted(columns) for columns in scan_columns(scan, ["a", "b"], {"a": A, "b": A})] == [
+        [1, 2],
+        [11, 12],
+    ]
+    assert scan_columns(scan, ["a", "a"], {"a": A}) == [{}, {}]
+    assert scan_columns(None, ["a"], {"a": A}) == []
+
+
+def test_the_rest_of_a_condition_is_not_forgotten() -> None:
+    more = of("And", MEETING, of("LessThan", AMOUNT, {"column": 10, "name": "most"}))
+    assert verdict_of([join("Inner", more)], COLUMNS).why == (
+        "no row of the other side has key = 'bo' and meets the rest of the condition"
+    )
 
 
 def test_a_filter_is_named_with_the_part_that_was_not_true() -> None:

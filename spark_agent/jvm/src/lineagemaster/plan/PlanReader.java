@@ -128,6 +128,11 @@ public final class PlanReader {
     return pieces;
   }
 
+  /** What asking a query again will need. */
+  public RememberedQuery remembered(LogicalPlan query) {
+    return new RememberedQuery(query);
+  }
+
   /** The names of expressions' types: [name, ...]. */
   public String typeNames(Seq<Expression> expressions) {
     return texts(ScalaLists.asJava(expressions), expression -> expression.dataType().catalogString());
