@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from lineage_service.lineage import (
     Application,
+    ChangedInput,
     Choices,
     Column,
     Comparison,
@@ -235,19 +236,22 @@ def _cells(record: Record) -> Line:
 def comparison_lines(comparison: Comparison) -> Iterator[Line]:
     """One for each listed row; rows, keys and input rows are JSON."""
     for row in comparison.gone:
-        yield "gone", _json(row.key), _json(row.columns), None, row.record, None, None, None
+        reason = _inputs(row.because), row.because_note
+        yield "gone", _json(row.key), _json(row.columns), None, row.record, None, *reason
     for row in comparison.new:
-        yield "new", _json(row.key), None, _json(row.columns), None, row.record, None, None
+        reason = _inputs(row.because), row.because_note
+        yield "new", _json(row.key), None, _json(row.columns), None, row.record, *reason
     for pair in comparison.changed:
-        inputs = None
-        if pair.because is not None:
-            inputs = [
-                {"path": row.path, "row": row.row, "was": row.was, "is": row.is_} for row in pair.because
-            ]
         yield (
             *("changed", _json(pair.key), _json(pair.was), _json(pair.is_)),
-            *(pair.was_record, pair.is_record, _json(inputs), pair.because_note),
+            *(pair.was_record, pair.is_record, _inputs(pair.because), pair.because_note),
         )
+
+
+def _inputs(rows: Sequence[ChangedInput] | None) -> str | None:
+    if rows is None:
+        return None
+    return _json([{"path": row.path, "row": row.row, "was": row.was, "is": row.is_} for row in rows])
 
 
 #: One line for each end of a row, and one for each row that is in an output.

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-__all__ = ["Input", "changed_inputs", "paired_by_inputs"]
+__all__ = ["Input", "changed_inputs", "file_of", "paired_by_inputs"]
 
 _ID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -26,7 +26,12 @@ class Input(NamedTuple):
     @property
     def file(self) -> str:
         """The name of its file, whichever run wrote that."""
-        return _ID.sub("", self.path.rstrip("/").rpartition("/")[2])
+        return file_of(self.path)
+
+
+def file_of(path: str) -> str:
+    """The name of a file without the id that Spark puts into it."""
+    return _ID.sub("", path.rstrip("/").rpartition("/")[2])
 
 
 def changed_inputs(

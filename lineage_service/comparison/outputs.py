@@ -6,9 +6,10 @@ have: by the name of its dataset, then by the operation and its call site, then 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from lineage_service.comparison.correspondence import corresponding
 from lineage_service.datasets.catalogue import Catalogue, Entry, Placed
 from lineage_service.datasets.search import dataset_named
 from lineage_service.errors import InvalidQueryError, NotFoundError
@@ -58,7 +59,9 @@ def chosen_outputs(
         return _last_two(entry, is_complete)
     if before == after:
         raise InvalidQueryError(f"{before} is one run: give two runs of a job")
-    pairs = _corresponding(_outputs(catalogue, before), _outputs(catalogue, after))
+    pairs = corresponding(
+        _outputs(catalogue, before), _outputs(catalogue, after), (_by_dataset, _by_call, _by_operation)
+    )
     if entry is not None:
         pairs = [pair for pair in pairs if any(output.entry is entry for output in pair)]
     if len(pairs) == 1:
@@ -95,21 +98,6 @@ def _outputs(catalogue: Catalogue, application_id: str) -> list[Output]:
         if writes:
             outputs.append(Output(entry, writes[-1]))
     return sorted(outputs, key=lambda output: output.write.order)
-
-
-def _corresponding(before: Sequence[Output], after: Sequence[Output]) -> list[OutputPair]:
-    left, right, pairs = list(before), list(after), list[OutputPair]()
-    for identity in (_by_dataset, _by_call, _by_operation):
-        for output in list(left):
-            same = [other for other in right if identity(other) == identity(output)]
-            alike = [other for other in left if identity(other) == identity(output)]
-            if len(same) == len(alike) == 1:
-                pairs.append((output, same[0]))
-                left.remove(output)
-                right.remove(same[0])
-    if not pairs and len(left) == len(right) == 1:
-        pairs.append((left[0], right[0]))
-    return pairs
 
 
 def _by_dataset(output: Output) -> object:

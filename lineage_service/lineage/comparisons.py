@@ -43,6 +43,15 @@ class ComparedRow(Result):
     path: str | None = field(metadata=doc("Path of the file."))
     row: int | None = field(metadata=doc("Counted from 0, header lines included."))
     columns: dict[str, Any] = field(metadata=doc("The row by its columns; of text the one column `value`."))
+    because: tuple[ChangedInput, ...] | None = field(
+        metadata=doc(
+            "Input rows behind it that the other run does not have, or has otherwise; null if they were not "
+            "looked up."
+        )
+    )
+    because_note: str = field(
+        default="", metadata=doc("Why `because` is null or may lack or have too many rows; else empty.")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

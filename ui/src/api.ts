@@ -123,6 +123,8 @@ export interface ComparedRow {
   path: string | null;
   row: number | null;
   columns: { [name: string]: unknown };
+  because: ChangedInput[] | null;
+  because_note: string;
 }
 
 /** One of the two runs that are compared: an application, and the sink that wrote the rows. */

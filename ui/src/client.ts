@@ -5,6 +5,7 @@ import type {
   Application,
   Applications,
   Choices,
+  Comparison,
   DatasetPage,
   Datasets,
   Problem as Details,
@@ -48,6 +49,8 @@ export interface Client {
   dataset(parameters: Parameters, options?: RequestOptions): Promise<DatasetPage>;
   /** The rows of a dataset that fulfil a condition; the trace, if there is only one. */
   rows(parameters: Parameters, options?: RequestOptions): Promise<Trace | Choices>;
+  /** What changed between two runs. */
+  compare(parameters: Parameters, options?: RequestOptions): Promise<Comparison>;
   applications(parameters?: Parameters, options?: RequestOptions): Promise<Applications>;
   application(id: string, options?: RequestOptions): Promise<Application>;
   graph(id: string, options?: RequestOptions): Promise<Graph>;
@@ -78,6 +81,7 @@ export function makeClient(): Client {
     datasets: (parameters, options) => getJson(["api", "datasets"], parameters, options),
     dataset: (parameters, options) => getJson(["api", "dataset"], parameters, options),
     rows: (parameters, options) => getJson(["api", "trace"], parameters, options),
+    compare: (parameters, options) => getJson(["api", "compare"], parameters, options),
     applications: (parameters, options) => getJson(["api", "applications"], parameters, options),
     application: (id, options) => getJson(applicationPath(id), {}, options),
     graph: (id, options) => getJson(applicationPath(id, "graph"), {}, options),

@@ -19,6 +19,7 @@ type ViewRoute = Exclude<Route, { view: "nowhere" }>;
 const VIEWS: { [V in ViewRoute["view"]]: () => Promise<MakeView<Extract<ViewRoute, { view: V }>>> } = {
   datasets: async () => (await import("./datasets/list")).datasetsView,
   dataset: async () => (await import("./datasets/view")).datasetView,
+  comparison: async () => (await import("./comparison/view")).comparisonView,
   applications: async () => (await import("./applications")).applicationsView,
   application: async () => (await import("./graph/view")).graphView,
   records: async () => (await import("./records")).recordsView,
@@ -153,13 +154,13 @@ const MAIN_VIEWS = ["datasets", "applications", "lag"];
 function placeOf({ view }: Route): string {
   if (view === "lag") return "#/lag";
   if (view === "nowhere") return "";
-  return view === "datasets" || view === "dataset" ? datasetsHref() : applicationsHref();
+  return view === "datasets" || view === "dataset" || view === "comparison" ? datasetsHref() : applicationsHref();
 }
 
 /** The links from the list to this view, and which of the main views it belongs to. */
 function showBreadcrumbs(route: Route): void {
   const links: [string, string][] = [];
-  if (route.view === "dataset") links.push(["Datasets", datasetsHref()]);
+  if (route.view === "dataset" || route.view === "comparison") links.push(["Datasets", datasetsHref()]);
   if (route.view === "application" || route.view === "records" || route.view === "trace") {
     links.push(["Applications", applicationsHref()]);
     if (route.view !== "application")

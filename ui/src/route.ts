@@ -2,6 +2,7 @@
 //   #/                               datasets, all of them
 //   #/datasets?text=&cursor=         datasets, those that match
 //   #/dataset?name=&namespace=&...   one dataset; where=: its rows that fulfil this condition
+//   #/compare?dataset=&key=&...      what changed between two runs (the API's parameters)
 //   #/applications?text=&state=&...  applications; #/?state=... means the same
 //   #/app/APP?open=&at=              an application's graph
 //   #/app/APP/nodes/NODE?...         records of a node (the API's parameters)
@@ -30,6 +31,11 @@ export interface DatasetRoute {
   /** Empty where the name alone tells which. */
   namespace: string;
   /** The other parameters of the address, which belong to the view. */
+  query: URLSearchParams;
+}
+
+export interface ComparisonRoute {
+  view: "comparison";
   query: URLSearchParams;
 }
 
@@ -72,7 +78,15 @@ export interface NoRoute {
 }
 
 export type Route =
-  DatasetsRoute | DatasetRoute | ApplicationsRoute | ApplicationRoute | RecordsRoute | TraceRoute | LagRoute | NoRoute;
+  | DatasetsRoute
+  | DatasetRoute
+  | ComparisonRoute
+  | ApplicationsRoute
+  | ApplicationRoute
+  | RecordsRoute
+  | TraceRoute
+  | LagRoute
+  | NoRoute;
 
 const TRACE_PARAMETERS = ["record", "node", "partition", "offset", "key", "where", "path", "row", "direction", "whole"];
 
@@ -93,6 +107,7 @@ export function parse(hash: string): Route {
     if (word === "") return { view: query.size === 0 ? "datasets" : "applications", query };
     if (application === "" && (word === "datasets" || word === "applications")) return { view: word, query };
     if (application === "" && word === "dataset") return datasetRoute(query);
+    if (application === "" && word === "compare") return { view: "comparison", query };
     if (word === "lag" && application === "") return { view: "lag" };
     if (word === "app" && application !== "") {
       if (place === "" && node === "") return { view: "application", application, query };
@@ -151,6 +166,8 @@ export function href(route: Exclude<Route, NoRoute>): string {
     }
     case "applications":
       return hash(["applications"], route.query);
+    case "comparison":
+      return hash(["compare"], route.query);
     case "lag":
       return hash(["lag"]);
     case "application":
@@ -187,6 +204,8 @@ export const datasetHref = (
   { namespace, name }: { namespace: string; name: string },
   query = new URLSearchParams(),
 ): string => href({ view: "dataset", name, namespace, query });
+
+export const comparisonHref = (query = new URLSearchParams()): string => href({ view: "comparison", query });
 
 export const applicationsHref = (query = new URLSearchParams()): string => href({ view: "applications", query });
 

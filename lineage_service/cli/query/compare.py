@@ -12,7 +12,7 @@ from rich.text import Text
 from lineage_service.cli.query.output import Output, add_format_flags, moment, plain, print_line
 from lineage_service.cli.query.start import MAX_LIMIT, line_of_file, store_queries, whole_number
 from lineage_service.errors import InvalidQueryError
-from lineage_service.lineage import ChangedRow, Comparison
+from lineage_service.lineage import ChangedRow, ComparedRow, Comparison
 from lineage_service.queries import CompareQuery, column_names
 from lineage_service.result_tables import COMPARE_COLUMNS, comparison_lines
 from lineage_service.settings import Settings
@@ -102,6 +102,7 @@ def _show(console: Console, comparison: Comparison) -> None:
     for sign, style, rows_of in (("-", "red", comparison.gone), ("+", "green", comparison.new)):
         for row in rows_of:
             print_line(console, plain(f"{sign} ", style) + plain(_row(row.columns), style))
+            _show_inputs(console, row, "the other run has its input rows, too")
 
 
 def _show_changed(console: Console, pair: ChangedRow) -> None:
@@ -111,17 +112,22 @@ def _show_changed(console: Console, pair: ChangedRow) -> None:
         f"{name} {_value(pair.was.get(name))} -> {_value(pair.is_.get(name))}" for name in pair.columns
     )
     print_line(console, line + plain(", ".join(changes), "yellow"))
-    inputs = pair.because or ()
+    _show_inputs(console, pair, "its input rows are the same in both runs")
+
+
+def _show_inputs(console: Console, differing: ChangedRow | ComparedRow, same: str) -> None:
+    """`same` says that there are none."""
+    inputs = differing.because or ()
     for row in inputs[:_MOST_INPUTS]:
         texts = plain("nothing" if row.was is None else row.was) + Text(" -> ")
         texts += plain("nothing" if row.is_ is None else row.is_)
         print_line(console, plain(f"    because {row.path}:{row.line}: ", "dim") + texts)
     if len(inputs) > _MOST_INPUTS:
         print_line(console, plain(f"    and {len(inputs) - _MOST_INPUTS:,} more input rows: --json", "dim"))
-    if pair.because == () and not pair.because_note:
-        print_line(console, plain("    its input rows are the same in both runs", "dim"))
-    if pair.because_note:
-        print_line(console, plain(f"    {pair.because_note}", "yellow"))
+    if differing.because == () and not differing.because_note:
+        print_line(console, plain(f"    {same}", "dim"))
+    if differing.because_note:
+        print_line(console, plain(f"    {differing.because_note}", "yellow"))
 
 
 def _row(columns: Mapping[str, Any]) -> str:

@@ -15,7 +15,12 @@ def sink_rows(index: LineageIndex) -> list[tuple[ComparedRow, str]]:
         if node.kind == "sink" and record.source is not None and record.source.text is not None:
             source = record.source
             row = ComparedRow(
-                key=None, record=hash_, path=source.path, row=source.row, columns={"value": source.text}
+                key=None,
+                record=hash_,
+                path=source.path,
+                row=source.row,
+                columns={"value": source.text},
+                because=None,
             )
             rows.append((row, record.source.text))
     return rows

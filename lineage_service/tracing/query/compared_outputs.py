@@ -21,7 +21,6 @@ class ComparedOutput:
     output: Output
     opened: Opened
     node: TopologyNode
-    counts: dict[int, int]  # partition -> records
     runs: dict[int, int]  # partition -> the task run that is shown
 
     @property
@@ -35,14 +34,22 @@ class ComparedOutput:
     @classmethod
     def of(cls, output: Output, opened: Opened) -> ComparedOutput:
         node = opened.graph.topology.nodes[output.write.use.node]
-        holders = opened.graph.holders(node.number)
         return cls(
             output=output,
             opened=opened,
             node=node,
-            counts={run.partition: opened.graph.count(node.number, run.number) for run in holders},
-            runs={run.partition: run.number for run in holders},
+            runs={run.partition: run.number for run in opened.graph.holders(node.number)},
         )
+
+    @property
+    def counts(self) -> dict[int, int]:
+        """How many records each partition has."""
+        return self.counts_of(self.node)
+
+    def counts_of(self, node: TopologyNode) -> dict[int, int]:
+        """The same of another node of its application."""
+        graph = self.opened.graph
+        return {run.partition: graph.count(node.number, run.number) for run in graph.holders(node.number)}
 
     def unreadable(self, error: UnreadableError) -> str:
         """Why its rows cannot be read: a later run may have written again."""

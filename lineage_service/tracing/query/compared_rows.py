@@ -13,6 +13,7 @@ from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.row_tables import FileTable
 from lineage_service.tracing.query.changed_sources import ChangedSources, Sources, because
 from lineage_service.tracing.query.compared_outputs import ComparedOutput
+from lineage_service.tracing.query.input_differences import InputDifferences
 from lineage_service.tracing.query.requested_columns import request_of
 from lineage_service.tracing.query.row_choices import columns_of
 from lineage_service.tracing.query.shown_records import Show
@@ -35,10 +36,16 @@ class RowListing:
     """Makes rows of places."""
 
     def __init__(
-        self, show: Show, sources: ChangedSources, key: Sequence[str], shared: Sequence[str], check: Check
+        self,
+        show: Show,
+        sources: ChangedSources,
+        inputs: InputDifferences,
+        key: Sequence[str],
+        shared: Sequence[str],
+        check: Check,
     ) -> None:
         """`shared` are the columns that are compared."""
-        self._show, self._sources, self._check = show, sources, check
+        self._show, self._sources, self._inputs, self._check = show, sources, inputs, check
         self._key, self._shared = key, shared
 
     def shown(self, side: ComparedOutput, table: FileTable, places: Sequence[Place]) -> list[ShownRow]:
@@ -64,12 +71,15 @@ class RowListing:
 
     def row(self, side: ComparedOutput, row: ShownRow) -> ComparedRow:
         source = row.record.source
+        inputs, note = self._inputs.behind(side, self._of(side, row))
         return ComparedRow(
             key=self._key_of(row),
             record=f"{side.node_id}#{row.record.record_id}",
             path=None if source is None else source.path,
             row=None if source is None else source.row,
             columns=row.columns,
+            because=inputs,
+            because_note=note,
         )
 
     def changed(

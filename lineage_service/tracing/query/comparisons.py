@@ -24,6 +24,7 @@ from lineage_service.tracing.files.searched_database import searched_database
 from lineage_service.tracing.query.changed_sources import ChangedSources, TraceOf
 from lineage_service.tracing.query.compared_outputs import ComparedOutput
 from lineage_service.tracing.query.compared_rows import RowListing
+from lineage_service.tracing.query.input_differences import InputDifferences
 from lineage_service.tracing.query.open_applications import OpenApplications
 from lineage_service.tracing.query.shown_records import Show
 
@@ -125,7 +126,8 @@ class Comparisons:
         limit = query.limit if query.key else max(query.limit, MOST_PAIRED)
         differing = differences(before.table, after.table, query.key, limit, names)
         shared = [column for column in before.table.columns if column in after.table.columns]
-        listing = RowListing(self._show, sources, query.key, shared, check)
+        inputs = InputDifferences(self._locations, database, was, now, sources.until, check)
+        listing = RowListing(self._show, sources, inputs, query.key, shared, check)
         gone = listing.shown(was, before, differing.gone)
         new = listing.shown(now, after, differing.new)
         pairs = list(
@@ -213,7 +215,7 @@ def _result(
         new_total=None if differing is None else differing.new_total,
         changed_total=None if differing is None else differing.changed_total,
         complete=not warnings and all(side.opened.application.complete for side in sides),
-        exact=not any(row.because_note for row in changed),
+        exact=not any(row.because_note for rows in (changed, gone, new) for row in rows),
         truncated=total > listed,
         warnings=tuple(warnings),
     )

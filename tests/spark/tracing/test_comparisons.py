@@ -118,6 +118,16 @@ def test_input_rows_that_changed_are_behind_the_rows_that_did(runs: Runs) -> Non
     assert because == {"Linz": {(3, "Linz,7", "Linz,8")}, "Wels": {(6, "Wels,3", None)}}
 
 
+def test_input_rows_of_one_run_are_behind_the_rows_that_only_it_has(runs: Runs) -> None:
+    """All orders of Ried are those of Tuesday alone."""
+    [row] = runs.compared("monday", "tuesday", key=("city",)).new
+    assert row.because is not None
+    assert [(by.line, by.was, by.is_) for by in row.because] == [(6, "Wels,3", "Ried,2")]
+    [row] = runs.compared("tuesday", "monday", key=("city",)).gone
+    assert row.because is not None
+    assert [(by.line, by.was, by.is_) for by in row.because] == [(6, "Ried,2", "Wels,3")]
+
+
 def test_without_a_key_rows_of_the_same_input_rows_are_one(runs: Runs) -> None:
     """Wels was made of two rows, and is made of one."""
     result = runs.compared("monday", "tuesday")

@@ -3,7 +3,7 @@
 import type { DatasetPage, DatasetSummary } from "../api";
 import { type Child, h, replace } from "../dom";
 import { count, number, time } from "../format";
-import { applicationHref, type DatasetRoute } from "../route";
+import { applicationHref, comparisonHref, type DatasetRoute, queryOf } from "../route";
 import { loading, notice, showFailure } from "../states";
 import type { View, ViewContext } from "../view";
 import { makeFinder } from "./finder";
@@ -48,7 +48,7 @@ export function datasetView(container: HTMLElement, context: ViewContext, first:
       dataset.remark !== "" && notice("caution", `${dataset.remark}.`),
       factsOf(dataset),
     );
-    replace(history, h("h2", {}, "History"), historyOf(page, route));
+    replace(history, h("h2", {}, "History"), dataset.runs > 1 && comparisonLink(dataset), historyOf(page, route));
     replace(columns, h("h2", {}, "Columns"), schemaOf(dataset));
     body.hidden = false;
     context.announce(`${dataset.path}: ${count(page.total, "write or read", "writes and reads")}`);
@@ -70,6 +70,9 @@ export function datasetView(container: HTMLElement, context: ViewContext, first:
     },
   };
 }
+
+const comparisonLink = ({ path }: DatasetSummary): HTMLElement =>
+  h("p", {}, h("a", { href: comparisonHref(queryOf({ dataset: path })) }, "Compare what its last two runs wrote"));
 
 function factsOf(dataset: DatasetSummary): HTMLElement {
   const { written } = dataset;

@@ -38,6 +38,7 @@ RESULT = Comparison(
             path="/data/app-1/part-0",
             row=0,
             columns={"city": "Graz", "sum": 5},
+            because=(ChangedInput(path="/in/a.csv", row=1, line=2, was="Graz,5", is_=None),),
         ),
     ),
     new=(),
@@ -141,6 +142,7 @@ def test_people_see_old_and_new_values_and_the_input_rows_behind_them(
         "~ city Linz: sum 7 -> null",
         "    because /in/a.csv:5: Linz,7 -> Linz,",
         "- city Graz, sum 5",
+        "    because /in/a.csv:2: Graz,5 -> nothing",
     ]
 
 
