@@ -56,8 +56,18 @@ class LineSearch:
         #: Records that are no JSON objects, and such that are too long to be looked at as a whole.
         self.malformed = self.cut = 0
 
-    def table(self, format: str, path: str, schema: Mapping[str, ColumnType], check: Check) -> LineTable:
-        """By the beginning of the file, and by `schema`, if it is known. Raises UnreadableError."""
+    def table(
+        self,
+        format: str,
+        path: str,
+        schema: Mapping[str, ColumnType],
+        separator: str | None,
+        check: Check,
+    ) -> LineTable:
+        """By the beginning of the file, and by `schema` and `separator`, if they are known.
+
+        Raises UnreadableError.
+        """
         if format == TEXT:
             return LineTable(delimited({"value": LOOSE_TEXT}), lambda lines, names: {"c0": lines})
         state = self._rows.files.state(path)
@@ -67,7 +77,7 @@ class LineSearch:
         if format == JSON:
             types = schema or types_of_json(lines)
             return LineTable(json_lines(types), lambda lines, names: {"c0": lines})
-        return _csv_table(lines, schema, has_header=format == CSV_WITH_HEADER)
+        return _csv_table(lines, schema, separator, has_header=format == CSV_WITH_HEADER)
 
     def matching(
         self,
@@ -174,8 +184,10 @@ def _count(result: duckdb.DuckDBPyConnection) -> int:
 # -- columns ----------------------------------------------------------------------------------------
 
 
-def _csv_table(lines: Sequence[str], schema: Mapping[str, ColumnType], *, has_header: bool) -> LineTable:
-    delimiter = delimiter_of(lines[:20], len(schema) or None)
+def _csv_table(
+    lines: Sequence[str], schema: Mapping[str, ColumnType], separator: str | None, *, has_header: bool
+) -> LineTable:
+    delimiter = separator or delimiter_of(lines[:20], len(schema) or None)
     split = [fields_of(line, delimiter) for line in lines[:20]]
     header = split[0] if has_header and split else None
     names = column_names(header, schema, max(map(len, split), default=0))

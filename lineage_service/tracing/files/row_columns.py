@@ -1,7 +1,7 @@
 """The columns of rows that files hold as text, by their names and types. Pure.
 
 CSV is split as Spark does by default: fields that are missing are null, those behind the last column are left
-out. Which delimiter the job used is not known: it is the one that fits the columns.
+out. Where the delimiter of the job is not known, it is the one that fits the columns.
 """
 
 from __future__ import annotations
@@ -45,18 +45,28 @@ class ColumnRequest:
 class CsvColumns:
     """How the lines of one CSV file are split into named columns."""
 
-    def __init__(self, header: str | None, types: Mapping[str, str], partitions: Sequence[str]) -> None:
-        """`types` are those of the columns of its node, in their order, as far as they are known."""
+    def __init__(
+        self,
+        header: str | None,
+        types: Mapping[str, str],
+        partitions: Sequence[str],
+        separator: str | None = None,
+    ) -> None:
+        """`types` are those of the columns of its node, in their order, as far as they are known.
+
+        `separator` None: it is not known.
+        """
         self._types = types
+        delimiters = _DELIMITERS if separator is None else (separator,)
         expected = [name for name in types if name not in partitions]
         if header is not None:
-            names = [_split(header, delimiter) for delimiter in _DELIMITERS]
+            names = [_split(header, delimiter) for delimiter in delimiters]
             self._delimiter, self._names = max(
-                zip(_DELIMITERS, names, strict=True),
+                zip(delimiters, names, strict=True),
                 key=lambda split: (len(types.keys() & set(split[1])), len(split[1])),
             )
         else:
-            self._delimiter, self._names = "", expected
+            self._delimiter, self._names = separator or "", expected
 
     def of(self, line: str) -> dict[str, Any]:
         """The columns of a line; without a header and types, by Spark's names `_c0`, `_c1`."""

@@ -24,6 +24,7 @@ from lineage_service.tracing.files.file_parts import (
     format_of,
     paths_of,
     row_parts_of,
+    separator_of,
 )
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import UnreadableError, is_local
@@ -171,7 +172,9 @@ class RowSearch(RecordSearch):
         table = self._tables.get(part.path)
         if table is None:
             schema = {name: type for name, type in self._schema.items() if name not in folders}
-            table = self._tables[part.path] = self.lines.table(self._format, part.path, schema, check)
+            separator = separator_of(self._node)
+            table = self.lines.table(self._format, part.path, schema, separator, check)
+            self._tables[part.path] = table
         types = table.columns.types()
         return self._compiled(types, table.columns, folders), types, table
 

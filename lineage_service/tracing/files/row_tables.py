@@ -27,6 +27,7 @@ from lineage_service.tracing.files.file_parts import (
     FilePart,
     format_of,
     row_parts_of,
+    separator_of,
 )
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import UnreadableError
@@ -139,7 +140,7 @@ class RowTables:
     ) -> None:
         format, part, search = format_of(node), piece.part, LineSearch(self._rows, self._database)
         schema = {name: type for name, type in of_schema(node.schema).items() if name not in folders}
-        lines = search.table(format, part.path, schema, check)
+        lines = search.table(format, part.path, schema, separator_of(node), check)
         names = ["value"] if format == TEXT else list(lines.columns.types())
         start = part.start if part.row is None else 0
         for first, texts in search.records(format, part.path, start, piece.begin, piece.end, check):

@@ -12,7 +12,7 @@ from typing import Any
 from lineage_service.lineage import SourceRow
 from lineage_service.tracing.files.columnar_rows import json_text
 from lineage_service.tracing.files.decompression import Check
-from lineage_service.tracing.files.file_parts import CSV_WITH_HEADER, JSON
+from lineage_service.tracing.files.file_parts import CSV_WITH_HEADER, JSON, separator_of
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import FileState, UnreadableError
 from lineage_service.tracing.files.json_values import bounded, exact_json, read_json
@@ -97,7 +97,7 @@ class TextColumns:
         of_csv = None
         if format != JSON:
             header = self._header(path, check) if format == CSV_WITH_HEADER else None
-            of_csv = CsvColumns(header, request.types, list(partition_values(path)))
+            of_csv = CsvColumns(header, request.types, list(partition_values(path)), separator_of(node))
         shown_rows = {}
         for number, row in rows.items():
             if row.text is None:

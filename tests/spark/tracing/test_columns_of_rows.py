@@ -36,7 +36,7 @@ SCHEMA = "origin string, month int, day int, wind double"
 
 def job(folder: Path, context: SparkContext) -> None:
     spark = SparkSession(context)
-    readings = spark.read.csv(f"{folder}/weather.csv", header=True, schema=SCHEMA)
+    readings = spark.read.csv(f"{folder}/weather.csv", header=True, schema=SCHEMA, sep="^")
     means = readings.groupBy("origin", "month").agg(
         F.avg("wind").alias("wind"), F.count("*").alias("readings")
     )
@@ -62,7 +62,8 @@ class Written:
 @pytest.fixture(scope="module")
 def written(kafka: Any, jar: Path, tmp_path_factory: pytest.TempPathFactory) -> Written:
     folder = tmp_path_factory.mktemp("columns")
-    lines = ["origin,month,day,wind", *(",".join(map(str, reading)) for reading in READINGS)]
+    # A delimiter that none of the usual ones is: the agent says which.
+    lines = ["origin^month^day^wind", *("^".join(map(str, reading)) for reading in READINGS)]
     (folder / "weather.csv").write_text("\n".join(lines) + "\n")
     _, application = run_application(
         kafka.bootstrap_servers, folder / "store", lambda context: job(folder, context)
@@ -92,6 +93,20 @@ def test_rows_of_folders_of_partitions_are_told_apart_by_their_columns(written: 
     found = sorted((row.columns or {} for row in rows), key=lambda row: [row[name] for name in key])
     assert found == sorted(means(), key=lambda row: [row[name] for name in key])
     assert {f"origin={(row.columns or {})['origin']}" in row.path for row in rows} == {True}
+
+
+def test_rows_are_found_by_columns_between_which_the_job_said_what_stands(written: Written) -> None:
+    application = written.application
+    graph = application.questions.graph(application.application_id)
+    (source,) = [node for node in graph.nodes if node.name == "Scan csv"]
+    query = RecordQuery(node=str(source.node), where="wind > 40 and month = 2 and origin = 'EWR'")
+    page = application.questions.records(application.application_id, query)
+    rows = [record.source.row for record in page.records if record.source is not None]
+    assert rows == [
+        1 + at
+        for at, (origin, month, _, wind) in enumerate(READINGS)
+        if (origin, month) == WRONG[:2] and wind > 40
+    ]
 
 
 def test_the_reading_behind_a_wrong_mean_stands_out_and_is_first_in_the_order_of_its_column(

@@ -106,6 +106,12 @@ def test_csv_without_a_header_has_the_columns_of_its_node_else_numbered_ones() -
     assert CsvColumns("a;b", {}, []).of("1;2") == {"a": "1", "b": "2"}
 
 
+def test_the_delimiter_of_the_job_goes_before_what_fits() -> None:
+    assert CsvColumns("a,b^c", {}, [], "^").of('1^"x^y"') == {"a,b": "1", "c": "x^y"}
+    assert CsvColumns(None, {"a": "int"}, [], "^").of("1,2^3") == {"a": "1,2"}
+    assert CsvColumns(None, {}, [], ";").of("1,2,3;4") == {"_c0": "1,2,3", "_c1": "4"}
+
+
 def test_types_have_the_names_of_spark() -> None:
     nested = pa.list_(pa.struct([("a", pa.int32()), ("b", pa.map_(pa.string(), pa.decimal128(5, 2)))]))
     assert spark_type(nested) == "array<struct<a:int,b:map<string,decimal(5,2)>>>"
