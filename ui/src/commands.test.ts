@@ -46,6 +46,12 @@ test.each([
       'curl -G localhost:8080/api/applications/a/trace -d direction=backward --data-urlencode "record=write#0#3" -d node=8 -d depth=1',
     ],
   ],
+  [
+    "#/compare?dataset=%2Fout&key=city",
+    ["lineage compare /out --key city", "curl -G localhost:8080/api/compare --data-urlencode dataset=/out -d key=city"],
+  ],
+  ["#/compare?before=a&after=b", ["lineage compare a b", "curl -G localhost:8080/api/compare -d before=a -d after=b"]],
+  ["#/compare", []],
   ["#/lag", ["lineage status", "curl localhost:8080/api/lag"]],
   ["#/nowhere", []],
 ])("%s", (address, lines) => {

@@ -66,6 +66,8 @@ export function commandsOf(route: Route): Command[] {
         },
       ];
     }
+    case "comparison":
+      return comparisonCommand(route.query);
     case "applications": {
       const [text, state, complete] = ["text", "state", "complete"].map((field) => route.query.get(field));
       return [
@@ -119,6 +121,16 @@ export function commandsOf(route: Route): Command[] {
     default:
       return [];
   }
+}
+
+function comparisonCommand(query: URLSearchParams): Command[] {
+  const [dataset, before, after, key] = ["dataset", "before", "after", "key"].map((field) => query.get(field) ?? "");
+  const isOfRuns = before && after;
+  if (!isOfRuns && !dataset) return [];
+  const terminal = isOfRuns
+    ? lineOf(["compare", before, after], { dataset, key })
+    : lineOf(["compare", dataset ?? ""], { key });
+  return [{ name: "", terminal, path: "api/compare", parameters: filled({ before, after, dataset, key }) }];
 }
 
 /** How the command line names the start of a trace. Lines of a file count from 1 there. */
