@@ -10,6 +10,7 @@ export function copyLine(name: string, text: string, announce: (text: string) =>
     try {
       await navigator.clipboard.writeText(text);
       button.textContent = "Copied";
+      button.setAttribute("aria-label", `Copied ${name}`);
       announce("Copied");
     } catch {
       announce("This browser does not let the page copy: select the text");
