@@ -33,7 +33,7 @@ import lineage_cypher
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH, HEIGHT = 1366, 768
-MAX_BYTES = 200_000
+MAX_BYTES = 240_000
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _DEADLINE_S = 300.0
 _DEADLINE_MS = 60_000
@@ -89,6 +89,12 @@ PICTURES = (
     Picture(name="applications", address="{page}#/applications", until="Wind and delays"),
     Picture(name="application", address="{page}#/app/{demo}", until="saveAsTextFile"),
     Picture(name="records", address="{page}#/app/{demo}/nodes/{demo_sink}", until="EWR,2013-02,57.81"),
+    Picture(
+        name="wrong-row",
+        address="{page}#/app/{demo}/trace?{demo_row}",
+        until="Stands out",
+        steps=lambda page, places: page.wait_for_timeout(3_000),  # the row that stands out is drawn last
+    ),
     Picture(name="trace", address="{page}#/app/{tweets}/trace?{tweets_row}", until="breakingbad"),
     Picture(
         name="lag",
@@ -148,10 +154,12 @@ def places_of(demo: Mapping[str, Any], story: Mapping[str, Any], stack: Mapping[
     tweet = f"{tweets['node_id']}#{tweets['records'][0]['record_id']}"
     node, record = story["trace"]["start_node"].rpartition("#")[2], story["trace"]["start"][0]["record_id"]
     row = {"node": node, "record": record, "direction": "backward", "whole": "1"}
+    wrong = {"node": start.rpartition("#")[2], "record": demo["backward"]["start"][0]["record_id"]}
     return {
         "page": f"{demo['url']}/",
         "demo": demo["application"],
         "demo_sink": start.rpartition("#")[2],
+        "demo_row": urllib.parse.urlencode({**wrong, "direction": "backward", "whole": "1"}),
         "tweets": story["application"],
         "tweets_row": urllib.parse.urlencode(row),
         "tweet_way": lineage_cypher.pasted("show/forward", flowId=tweet),

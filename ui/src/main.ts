@@ -9,7 +9,7 @@ import { nodeNumber } from "./format";
 import { applicationHref, applicationsHref, datasetsHref, href, parse, recordsHref, type Route } from "./route";
 import { signIn } from "./signin";
 import { pause } from "./slices";
-import { loading, notice, showFailure, TokenNeeded } from "./states";
+import { loading, notice, showFailure, TokenNeeded, waysOn } from "./states";
 import { startTheme } from "./theme";
 import type { MakeView, View, ViewContext } from "./view";
 
@@ -85,20 +85,7 @@ function show(isMove: boolean): void {
   if (route.view === "nowhere") {
     closeView();
     context.title("Not found");
-    replace(
-      main,
-      h("h1", { tabindex: -1 }, "Not found"),
-      h("p", {}, route.reason),
-      h(
-        "p",
-        {},
-        "Start from the ",
-        h("a", { href: datasetsHref() }, "datasets"),
-        " or the ",
-        h("a", { href: applicationsHref() }, "applications"),
-        ".",
-      ),
-    );
+    replace(main, h("h1", { tabindex: -1 }, "Not found"), h("p", {}, route.reason), waysOn());
     focusHeading(isMove);
     return;
   }

@@ -2,6 +2,7 @@
 
 import { isAbort, Problem } from "./client";
 import { type Child, h, replace } from "./dom";
+import { applicationsHref, datasetsHref } from "./route";
 
 /** A sentence that must not be missed. */
 export const notice = (kind: "caution" | "failure" | "empty", ...children: Child[]): HTMLElement =>
@@ -9,6 +10,18 @@ export const notice = (kind: "caution" | "failure" | "empty", ...children: Child
 
 /** Shown until the result is there. It appears only after a moment (style.css). */
 export const loading = (what = "Loading …"): HTMLElement => h("p", { class: "loading", role: "status" }, what);
+
+/** Where to go on from an address that leads nowhere. */
+export const waysOn = (): HTMLElement =>
+  h(
+    "p",
+    {},
+    "Start from the ",
+    h("a", { href: datasetsHref() }, "datasets"),
+    " or the ",
+    h("a", { href: applicationsHref() }, "applications"),
+    ".",
+  );
 
 /** Event for the shell, which then asks for the token in place of the view. */
 export class TokenNeeded extends Event {
@@ -39,6 +52,7 @@ export function showFailure(container: HTMLElement, error: unknown, retry: () =>
       error instanceof Problem &&
         error.retryAfter !== null &&
         h("p", {}, `The service can be asked again in ${error.retryAfter} s.`),
+      error instanceof Problem && error.status === 404 && waysOn(),
       h("button", { type: "button", click: retry }, "Try again"),
     ),
   );
