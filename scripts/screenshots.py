@@ -33,7 +33,7 @@ import lineage_cypher
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH, HEIGHT = 1366, 768
-MAX_BYTES = 240_000
+MAX_BYTES = 260_000
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _DEADLINE_S = 300.0
 _DEADLINE_MS = 60_000
