@@ -12,6 +12,7 @@ import type {
   Graph,
   Lag,
   Materialized,
+  Missing,
   RecordPage,
   Trace,
   Values,
@@ -56,6 +57,8 @@ export interface Client {
   graph(id: string, options?: RequestOptions): Promise<Graph>;
   records(id: string, node: string | number, parameters?: Parameters, options?: RequestOptions): Promise<RecordPage>;
   trace(id: string, parameters: Parameters, options?: RequestOptions): Promise<Trace>;
+  /** Why rows of inputs are not in an output. */
+  missing(id: string, parameters: Parameters, options?: RequestOptions): Promise<Missing>;
   values(id: string, parameters: Parameters, options?: RequestOptions): Promise<Values>;
   /** Writes a trace to Neo4j. */
   materialize(id: string, parameters: Parameters, options?: RequestOptions): Promise<Materialized>;
@@ -88,6 +91,7 @@ export function makeClient(): Client {
     records: (id, node, parameters, options) =>
       getJson(applicationPath(id, "nodes", node, "records"), parameters, options),
     trace: (id, parameters, options) => getJson(applicationPath(id, "trace"), parameters, options),
+    missing: (id, parameters, options) => getJson(applicationPath(id, "missing"), parameters, options),
     values: (id, parameters, options) => getJson(applicationPath(id, "values"), parameters, options),
     materialize: (id, parameters, options) =>
       getJson(applicationPath(id, "trace", "graph"), parameters, options, "POST"),

@@ -24,6 +24,7 @@ const VIEWS: { [V in ViewRoute["view"]]: () => Promise<MakeView<Extract<ViewRout
   application: async () => (await import("./graph/view")).graphView,
   records: async () => (await import("./records")).recordsView,
   trace: async () => (await import("./trace/view")).traceView,
+  missing: async () => (await import("./missing")).missingView,
   lag: async () => (await import("./lag")).lagView,
 };
 
@@ -148,7 +149,7 @@ function placeOf({ view }: Route): string {
 function showBreadcrumbs(route: Route): void {
   const links: [string, string][] = [];
   if (route.view === "dataset" || route.view === "comparison") links.push(["Datasets", datasetsHref()]);
-  if (route.view === "application" || route.view === "records" || route.view === "trace") {
+  if ("application" in route) {
     links.push(["Applications", applicationsHref()]);
     if (route.view !== "application")
       links.push([applicationNames.get(route.application) ?? route.application, applicationHref(route.application)]);

@@ -24,6 +24,8 @@ describe("an address", () => {
     "#/app/local-1/trace?path=%2Fdata%2Fx.csv&row=1&centre=a&centre=b",
     "#/app/local-1/trace?node=8&key=A",
     "#/app/local-1/trace?node=8&where=airport+%3D+%27EWR%27",
+    "#/app/local-1/missing?path=%2Fdata%2Fx.csv&row=1",
+    "#/app/local-1/missing?where=wind+%3E+40&path=%2Fdata%2Fmonthly",
     "#/dataset?name=%2Fdata%2Fmonthly&where=wind+%3E+40&rows=c",
   ])("comes out of its route as it went in: %s", (hash) => {
     expect(href(routeOf(hash))).toBe(hash);

@@ -7,6 +7,7 @@
 //   #/app/APP?open=&at=              an application's graph
 //   #/app/APP/nodes/NODE?...         records of a node (the API's parameters)
 //   #/app/APP/trace?...              the trace of a record (the API's parameters)
+//   #/app/APP/missing?path=&row=...  why rows are not in the output (the API's parameters)
 //   #/lag                            the lag
 // Parameters that a view does not know are left alone: old links keep working.
 
@@ -67,6 +68,12 @@ export interface TraceRoute {
   query: URLSearchParams;
 }
 
+export interface MissingRoute {
+  view: "missing";
+  application: string;
+  query: URLSearchParams;
+}
+
 export interface LagRoute {
   view: "lag";
 }
@@ -85,6 +92,7 @@ export type Route =
   | ApplicationRoute
   | RecordsRoute
   | TraceRoute
+  | MissingRoute
   | LagRoute
   | NoRoute;
 
@@ -113,6 +121,7 @@ export function parse(hash: string): Route {
       if (place === "" && node === "") return { view: "application", application, query };
       if (place === "nodes" && node !== "") return { view: "records", application, node, query };
       if (place === "trace" && node === "") return traceRoute(application, query);
+      if (place === "missing" && node === "") return { view: "missing", application, query };
     }
   }
   return { view: "nowhere", reason: "This page has no such view." };
@@ -170,6 +179,8 @@ export function href(route: Exclude<Route, NoRoute>): string {
       return hash(["compare"], route.query);
     case "lag":
       return hash(["lag"]);
+    case "missing":
+      return hash(["app", route.application, "missing"], route.query);
     case "application":
       return hash(["app", route.application], route.query);
     case "records":
@@ -214,6 +225,9 @@ export const applicationHref = (application: string, query = new URLSearchParams
 
 export const recordsHref = (application: string, node: string | number, query = new URLSearchParams()): string =>
   href({ view: "records", application, node: String(node), query });
+
+export const missingHref = (application: string, query: URLSearchParams): string =>
+  href({ view: "missing", application, query });
 
 /** The address of a record's trace in both directions. */
 export const traceHref = (application: string, start: Start, query = new URLSearchParams()): string =>

@@ -10,9 +10,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lineage_service.tracing.files.file_parts import PARQUET
 from lineage_service.tracing.model.elements import TopologyNode
 
-__all__ = ["LIMITS", "Candidate", "ends_ids", "join_type", "may_drop", "without_doubles"]
+__all__ = ["LIMITS", "Candidate", "ends_ids", "join_type", "may_drop", "of_unread", "without_doubles"]
 
 #: Operators that end a task before it has read all of its rows.
 LIMITS = frozenset(("GlobalLimit", "LocalLimit", "Tail"))
@@ -101,3 +102,21 @@ def without_doubles(candidates: Sequence[Candidate]) -> list[tuple[Candidate, bo
 
 #: Operator -> that of which it was made.
 _MADE_OF = {"LocalLimit": "GlobalLimit", "WindowGroupLimit": "Filter"}
+
+
+def of_unread(node: TopologyNode, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    """Those because of which a scan may not have given a row.
+
+    Either a limit ended its task, or a condition right above it was pushed into it. Into some scans none is,
+    because rows are numbered there in their order; of these only whole files are left out.
+    """
+    limits = tuple(one for one in candidates if one.node.name in LIMITS or one.node.kind == "sink")
+    pushed = tuple(one for one in candidates[:1] if _is_pushed(one.node, node))
+    return (*pushed, *limits)
+
+
+def _is_pushed(operator: TopologyNode, scan: TopologyNode) -> bool:
+    """Into a scan of Parquet; into another one what says which folders are read."""
+    is_above = operator.name == "Filter" and scan.number in operator.parents
+    dataset = scan.dataset
+    return is_above and (dataset is None or dataset.format == PARQUET or bool(dataset.partitions))

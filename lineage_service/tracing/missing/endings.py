@@ -7,7 +7,7 @@ records with ids there may be several operators of a plan: then each of them is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -15,9 +15,9 @@ import numpy as np
 from lineage_service.lineage import SourceRow
 from lineage_service.tracing.columns.column_cache import Integers
 from lineage_service.tracing.columns.snapshot import Snapshot
-from lineage_service.tracing.files.file_parts import PARQUET
-from lineage_service.tracing.missing.droppers import LIMITS, Candidate
-from lineage_service.tracing.missing.operation_inputs import side_of
+from lineage_service.tracing.missing.droppers import Candidate, of_unread
+from lineage_service.tracing.missing.numbered_records import MOST_RECORDS, NumberedRecords
+from lineage_service.tracing.missing.operation_inputs import inputs_of, side_of
 from lineage_service.tracing.missing.plan_paths import PlanPaths
 from lineage_service.tracing.model.elements import TaskRun, TopologyNode
 from lineage_service.tracing.model.topology import shuffled_nodes
@@ -32,9 +32,9 @@ __all__ = ["Ending", "Endings", "Passed", "RowStart", "sinks_behind"]
 Cause = Literal["dropped", "unread", "cut", "unfollowed", "many"]
 """`unread`: no task took it. `cut`: rows that come that way are in no output. `many`: too many to look at."""
 
-#: Records of one node that are looked at one by one.
-_MOST = 10_000
-_BITS = contract.ID_POSITION_BITS
+#: Of the last records, those that are followed back to what people know.
+_SHOWN = 20
+_NO_OFFSETS = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +114,10 @@ class Endings:
             yield from self._unread_at_start(start, sink, allowed)
             return
         nodes = {node for node in walk.done_nodes() if node in allowed and walk.at(node)}
-        way = _Way(sink, allowed, nodes, walk.is_exact, check)
+        way = _Way(sink, allowed, nodes, walk, check)
         for node in sorted(nodes):
-            yield from self._ends_at(node, walk.at(node), way)
+            for ending in self._ends_at(node, walk.at(node), way):
+                yield self._before_operation(ending, way)
 
     def _unread_at_start(self, start: RowStart, sink: int, allowed: set[int]) -> Iterator[Ending]:
         """No task has a record of the row: of a plan, a limit or a scan may have seen to that."""
@@ -125,13 +126,13 @@ class Endings:
             yield Ending(sink, "unread", (), node, (), is_exact=True)
             return
         for path in self._paths.dead(node.number, (), allowed):
-            candidates = _of_unread(node, path.candidates)
+            candidates = of_unread(node, path.candidates)
             yield Ending(sink, "unread", candidates, node, (), is_exact=True)
 
     def _ends_at(self, number: int, frontier: Frontier, way: _Way) -> Iterator[Ending]:
         """Of the records at one node, those that led nowhere."""
         node, topology = self._topology.nodes[number], self._topology
-        records = _Records(frontier, topology.runs)
+        records = NumberedRecords(frontier, topology.runs)
         targets = [target for target in topology.id_targets.get(number, ()) if target in way.nodes]
         nexts = [
             child
@@ -161,12 +162,12 @@ class Endings:
         return node.by_id or node.relation == contract.KEYED
 
     def _arrived(
-        self, number: int, records: _Records, nexts: Sequence[int], check: Callable[[], None]
+        self, number: int, records: NumberedRecords, nexts: Sequence[int], check: Callable[[], None]
     ) -> dict[int, Integers]:
         """Next node -> which of the records led to something there. Raises TooManyError."""
-        if records.total > _MOST:
+        if records.total > MOST_RECORDS:
             raise TooManyError
-        frontiers = Frontiers(self._graph, _MOST)
+        frontiers = Frontiers(self._graph, MOST_RECORDS)
         frontiers.check, frontiers.towards = check, nexts
         for run, (indices, positions) in records.by_run.items():
             frontiers.add(number, run, indices, positions)
@@ -177,10 +178,33 @@ class Endings:
             arrived[child] = np.unique(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
         return arrived
 
+    def _before_operation(self, ending: Ending, way: _Way) -> Ending:
+        """With the records that went into an operation of RDDs, in place of those of its internal nodes."""
+        node = ending.last_node
+        if node.is_public or node.operation is None or node.by_id or not ending.last:
+            return ending
+        for number in dict.fromkeys(inputs_of(self._topology, node.operation)):
+            if number not in way.walked or not self._topology.nodes[number].is_public:
+                continue
+            back = TraceWalk(self._snapshot, "backward", to=number)
+            for record in ending.last[:_SHOWN]:
+                back.start(record.node, record.run, np.array([record.offset], np.int64))
+            back.advance(way.check)
+            mine = way.walk.by_partition(number) if back.at(number) else {}
+            places = [
+                (partition, offset)
+                for partition, offsets in back.by_partition(number).items()
+                for offset in np.intersect1d(offsets, mine.get(partition, _NO_OFFSETS)).tolist()
+            ]
+            if places:
+                last = back.positions(number, sorted(places))
+                return replace(ending, last_node=self._topology.nodes[number], last=last)
+        return ending
+
     # -- from record to record ---------------------------------------------------------------------
 
     def _ended_before(
-        self, child: int, node: TopologyNode, records: _Records, arrived: Integers, way: _Way
+        self, child: int, node: TopologyNode, records: NumberedRecords, arrived: Integers, way: _Way
     ) -> Iterator[Ending]:
         """At an operation that has records of its own."""
         ended = np.setdiff1d(records.every, arrived)
@@ -219,7 +243,7 @@ class Endings:
     def _ended_in_plan(
         self,
         node: TopologyNode,
-        records: _Records,
+        records: NumberedRecords,
         targets: Sequence[int],
         arrived: Mapping[int, Integers],
         way: _Way,
@@ -238,12 +262,12 @@ class Endings:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """To one sink: the nodes between, those of them that a walk has reached, whether it is exact."""
+    """To one sink: the nodes between, those of them that a walk has reached, and that walk."""
 
     sink: int
     nodes: Set[int]
     walked: Set[int]
-    is_exact: bool
+    walk: TraceWalk
     check: Callable[[], None]
 
 
@@ -252,66 +276,16 @@ def _ending(
     cause: Cause,
     candidates: tuple[Candidate, ...],
     node: TopologyNode,
-    records: _Records,
+    records: NumberedRecords,
     some: Integers,
 ) -> Ending:
     last = tuple(records.position(node.number, at) for at in some.tolist())
-    return Ending(way.sink, cause, candidates, node, last, way.is_exact and cause != "many")
-
-
-def _of_unread(node: TopologyNode, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
-    """Those because of which a scan may not have given a row.
-
-    Either a limit ended its task, or a condition right above it was pushed into it. Into some scans none is,
-    because rows are numbered there in their order; of these only whole files are left out.
-    """
-    limits = tuple(one for one in candidates if one.node.name in LIMITS or one.node.kind == "sink")
-    pushed = tuple(one for one in candidates[:1] if _is_pushed(one.node, node))
-    return (*pushed, *limits)
-
-
-def _is_pushed(operator: TopologyNode, scan: TopologyNode) -> bool:
-    """Into a scan of Parquet; into another one what says which folders are read."""
-    is_above = operator.name == "Filter" and scan.number in operator.parents
-    dataset = scan.dataset
-    return is_above and (dataset is None or dataset.format == PARQUET or bool(dataset.partitions))
+    return Ending(way.sink, cause, candidates, node, last, way.walk.is_exact and cause != "many")
 
 
 def _is_in(read: Mapping[int, int], place: tuple[int, int]) -> bool:
     partition, offset = place
     return offset < read.get(partition, 0)
-
-
-class _Records:
-    """The distinct records of one node, numbered by partition and offset, whichever runs hold them."""
-
-    def __init__(self, frontier: Frontier, runs: Mapping[int, TaskRun]) -> None:
-        ids = {
-            run: positions.astype(np.int64) + (np.int64(runs[run].partition) << _BITS)
-            for run, (_, positions) in frontier.items()
-        }
-        #: Of groups positions are keys, which need all bits; there is one partition.
-        self._bits = 0 if all(runs[run].partition == 0 for run in frontier) else _BITS
-        self._ids = np.unique(np.concatenate(list(ids.values())))
-        self._run_of: dict[int, int] = {}
-        #: Run -> (numbers, positions) of those that it holds.
-        self.by_run: dict[int, tuple[Integers, Integers]] = {}
-        for run, mine in sorted(ids.items()):
-            numbers = np.searchsorted(self._ids, mine).astype(np.int64)
-            self.by_run[run] = numbers, frontier[run][1]
-            for at in numbers[:_MOST].tolist():
-                self._run_of.setdefault(at, run)
-        self.every = np.arange(len(self._ids), dtype=np.int64)
-        self.total = len(self._ids)
-
-    def place(self, at: int) -> tuple[int, int]:
-        """(partition, offset) of a record."""
-        number = int(self._ids[at])
-        return (number >> self._bits, number & ((1 << self._bits) - 1)) if self._bits else (0, number)
-
-    def position(self, node: int, at: int) -> Position:
-        partition, offset = self.place(at)
-        return Position(node, partition, offset, self._run_of[at])
 
 
 def sinks_behind(snapshot: Snapshot, number: int) -> list[int]:

@@ -5,8 +5,8 @@ Of a condition the parts are asked that name columns which the input has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 
 from lineage_service.conditions.errors import ConditionError
@@ -16,20 +16,20 @@ from lineage_service.errors import InvalidQueryError, LineageError, NotFoundErro
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.files.decompression import Check
-from lineage_service.tracing.files.file_parts import PARQUET, TEXT, format_of, paths_of
+from lineage_service.tracing.files.file_parts import TEXT, format_of
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.files.row_finder import UnknownRowError
 from lineage_service.tracing.missing.endings import RowStart
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.query.dataset_rows import DatasetRows
-from lineage_service.tracing.query.missing_starts import row_of, start_at
+from lineage_service.tracing.query.missing_starts import start_at
+from lineage_service.tracing.query.unread_rows import UnreadRows, has_rows_of_files
 
 __all__ = ["AskedPart", "InputRows", "part_of"]
 
 Opened = OpenedApplication[Snapshot]
 #: Rows of an input that are counted.
 _MOST = 100_000
-_EVERY = 1 << 53
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,7 @@ class InputRows:
 
     def __init__(self, opened: Opened, locations: RecordLocations, rows: DatasetRows, check: Check) -> None:
         self._opened, self._locations, self._rows, self._check = opened, locations, rows, check
+        self._unread = UnreadRows(opened, locations, check)
         self.warnings: dict[str, None] = {}
 
     def matches(
@@ -80,51 +81,40 @@ class InputRows:
 
         Raises InvalidQueryError.
         """
-        every = (
-            self._of_parquet(node, files, where) if _is_parquet(node) else self._records(node, files, where)
-        )
-        starts = list(islice(every, limit))
-        more = sum(1 for _ in islice(every, _MOST))
-        return starts, None if more == _MOST else len(starts) + more
+        if not has_rows_of_files(node):
+            places = self._rows.matches(self._opened, {node.number: files}, where, self._check, self.warnings)
+            chosen = [
+                start_at(self._opened, node, place.partition, place.offset) for place in islice(places, limit)
+            ]
+            return chosen, _total(len(chosen), places)
+        rows = self._unread.matching(node, files, where, self.warnings)
+        starts: list[RowStart] = []
+        first = list(islice(rows, limit))
+        total = _total(len(first), rows)
+        for whole, file, at in first:
+            starts += self._starts(node, whole, file, at)
+        return starts, total
 
-    def _records(self, node: TopologyNode, files: set[str] | None, where: Where) -> Iterator[RowStart]:
-        places = self._rows.matches(self._opened, {node.number: files}, where, self._check, self.warnings)
-        for place in places:
-            yield start_at(self._opened, node, place.partition, place.offset)
-
-    def _of_parquet(self, node: TopologyNode, files: set[str] | None, where: Where) -> Iterator[RowStart]:
-        """A scan may give only some rows on, so files are searched as wholes."""
-        paths = sorted({path for info in node.partitions.values() for path in paths_of(info)})
-        parts: Mapping[int, Mapping[str, object]] = {
-            at: {"split": at, "parts": [{"path": path, "first": 0, "row": 0}]}
-            for at, path in enumerate(paths)
-            if files is None or path in files
-        }
-        whole = replace(node, partitions=parts)
-        with self._locations.search(whole, where, ended=self._opened.application.ended) as search:
-            for at in parts:
-                self._check()
-                for row, is_match in search.matching(at, first=0, last=_EVERY, check=self._check):
-                    if is_match:
-                        yield from self._starts(node, paths[at], row)
-            self.warnings.update(search.warnings)
-
-    def _starts(self, node: TopologyNode, path: str, row: int) -> Iterator[RowStart]:
+    def _starts(self, node: TopologyNode, whole: TopologyNode, file: int, at: int) -> list[RowStart]:
+        """The records that a row of a file is; one without a place where it is none."""
+        row = self._unread.at(whole, file, at)
+        if row is None:
+            return []
         topology = self._opened.graph.topology
         try:
-            for number, partition, offset in self._locations.find(
-                topology, path, row, self._check, direction="forward", node=node.number
-            ):
-                yield start_at(self._opened, topology.nodes[number], partition, offset)
+            places = self._locations.find(
+                topology, row.path, row.row, self._check, direction="forward", node=node.number
+            )
         except UnknownRowError:
             raise
         except NotFoundError:
-            source = row_of(self._opened, self._locations, node, path, row, self._check)
-            yield RowStart(node, None, row=source)
+            return [RowStart(node, None, row=row)]
+        return [start_at(self._opened, node, partition, offset) for _, partition, offset in places]
 
 
-def _is_parquet(node: TopologyNode) -> bool:
-    return node.by_id and format_of(node) == PARQUET and bool(node.partitions)
+def _total(first: int, rest: Iterator[object]) -> int | None:
+    more = sum(1 for _ in islice(rest, _MOST))
+    return None if more == _MOST else first + more
 
 
 def why_not_asked(error: LineageError) -> str:

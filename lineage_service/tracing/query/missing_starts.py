@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from lineage_service.errors import InvalidQueryError, NotFoundError
-from lineage_service.lineage import SourceRow
 from lineage_service.queries import MissingQuery, TraceQuery
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.columns.snapshot import Snapshot
@@ -18,10 +16,10 @@ from lineage_service.tracing.files.row_finder import UnknownRowError
 from lineage_service.tracing.missing.endings import RowStart
 from lineage_service.tracing.model.elements import TopologyNode, in_words, is_below
 from lineage_service.tracing.model.topology import Topology
-from lineage_service.tracing.query.requested_columns import request_of
+from lineage_service.tracing.query.unread_rows import UnreadRows
 from lineage_service.tracing.walk.starts import check_has_records, node_named, records_named
 
-__all__ = ["outputs_named", "row_of", "sources_before", "start_at", "starts_of"]
+__all__ = ["outputs_named", "sources_before", "start_at", "starts_of"]
 
 Opened = OpenedApplication[Snapshot]
 _NAMED = 5
@@ -51,19 +49,20 @@ def starts_of(
         return unread
     assert not isinstance(named, TopologyNode)  # only keys name a node alone
     inputs = [record for record in named if record[0].kind != "sink"]
-    if not inputs:
-        sink = named[0][0]
-        raise InvalidQueryError(
-            f"it is a row of an output, node {sink.number} ({sink.name}): name a row of an input, or with "
-            "where what the output should have"
-        )
     for node, _, _ in inputs:
         check_has_records(node)
     starts = [start_at(opened, node, partition, offset) for node, partition, offset in inputs]
     for start in starts:
         _check_is_there(opened, locations, start, check)
     others = {start.node.number for start in starts}
-    return [*starts, *_unread(opened, locations, query, others, check)]
+    starts += _unread(opened, locations, query, others, check)
+    if not starts:
+        sink = named[0][0]
+        raise InvalidQueryError(
+            f"it is a row of an output, node {sink.number} ({sink.name}): name a row of an input, or with "
+            "where what the output should have"
+        )
+    return starts
 
 
 def start_at(opened: Opened, node: TopologyNode, partition: int, offset: int) -> RowStart:
@@ -104,7 +103,7 @@ def _unread(
     for number, node in opened.graph.topology.nodes.items():
         if number in others or only not in (None, number) or not _may_leave_out(node, path):
             continue
-        row = row_of(opened, locations, node, path, query.row, check)
+        row = UnreadRows(opened, locations, check).of_file(node, path, query.row)
         if row is not None:
             starts.append(RowStart(node, None, row=row))
     return starts
@@ -116,19 +115,6 @@ def _may_leave_out(node: TopologyNode, path: str) -> bool:
         return False
     files = {normal_path(file) for info in node.partitions.values() for file in paths_of(info)}
     return format_of(node) == PARQUET or path not in files
-
-
-def row_of(
-    opened: Opened, locations: RecordLocations, node: TopologyNode, path: str, row: int, check: Check
-) -> SourceRow | None:
-    """What a row of a file says; None where it is not there."""
-    parts = [{"path": path, "first": 0, "row": 0}]
-    whole = replace(node, partitions={0: {"split": 0, "parts": parts}})
-    rows = locations.rows_of(
-        whole, [(0, row)], check, ended=opened.application.ended, columns=request_of(node)
-    )
-    source = rows.get((0, row))
-    return source if source is not None and source.text is not None else None
 
 
 def outputs_named(opened: Opened, text: str) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -156,7 +157,7 @@ class RowEndings:
         ending = resolved.ending
         last_node = ending.last_node
         last = self._shown(last_node, ending.last[:_LISTED]) if ending.last else ()
-        keys = {record.key for record in last}
+        keys = set(map(_key_of, last))
         key = keys.pop() if len(keys) == 1 else None
         ends = tuple(self._end(ending, candidate, key) for candidate in resolved.candidates)
         return MissingRow(
@@ -193,6 +194,17 @@ class RowEndings:
             call_site=node.call_site,
             exact=is_exact,
         )
+
+
+def _key_of(record: Record) -> str | None:
+    """Its key, or the first of the two things that its value is."""
+    if record.key is not None or record.value is None or record.value_type != "json":
+        return record.key
+    try:
+        pair = json.loads(record.value)
+    except ValueError:  # it was cut
+        return None
+    return str(pair[0]) if isinstance(pair, list) and len(pair) == 2 else None
 
 
 def _are_same(one: _Resolved, other: _Resolved) -> bool:

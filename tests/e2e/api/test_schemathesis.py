@@ -42,4 +42,4 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
             timeout=_RUN_S,
         )
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
-    assert "15 selected / 15 total" in done.stdout
+    assert "16 selected / 16 total" in done.stdout

@@ -90,3 +90,16 @@ def test_axe_finds_nothing_serious_on_large_and_live_views(browser, url, theme):
         expect(page.locator(".canvas[data-elements]")).to_be_visible()
         assert violations(page) == []
         assert page.errors == []
+
+
+def test_a_row_that_is_in_no_output_says_at_which_operation_it_ended(page, url):
+    page.goto(f"{url}#/app/{api_store.APP}/trace?node=0&partition=0&offset=3")
+    page.get_by_role("link", name="Why is it not in the output?").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Why is it not in the output?")
+    expect(page.locator("main")).to_contain_text("North,open,90")
+    expect(page.locator("main")).to_contain_text(
+        "it ended at filter (1): filter: its function was not true of it"
+    )
+    assert violations(page) == []
+    page.go_back()
+    expect(page.locator(".trace-panel")).to_contain_text("North,open,90")

@@ -5,7 +5,7 @@ import { isAbort, Problem } from "../client";
 import { copyLine } from "../copy";
 import { type Child, h, replace } from "../dom";
 import { count, fileName, nodeNumber, number } from "../format";
-import { applicationHref, datasetHref, type DatasetRoute, traceHref } from "../route";
+import { applicationHref, datasetHref, type DatasetRoute, missingHref, queryOf, traceHref } from "../route";
 import { loading, notice, showFailure } from "../states";
 import { table } from "../table";
 import type { ViewContext } from "../view";
@@ -125,7 +125,7 @@ export function makeFinder(context: ViewContext, first: DatasetRoute): Finder {
     } catch (error) {
       if (isAbort(error)) return;
       if (error instanceof Problem && (error.status === 422 || error.status === 404)) {
-        replace(results, refusal(error));
+        replace(results, refusal(error), error.status === 404 && whyNot(about, where));
       } else {
         showFailure(results, error, () => {
           asked = "";
@@ -163,6 +163,13 @@ export function makeFinder(context: ViewContext, first: DatasetRoute): Finder {
 /** The service's words: the place in the condition has a caret below it, so every character has the same width. */
 const refusal = ({ status, message }: Problem): HTMLElement =>
   h("pre", { class: `notice code ${status === 404 ? "empty" : "failure"}`, role: "alert" }, message);
+
+/** Of what an application wrote: a question for the rows of its inputs. */
+function whyNot({ written, path }: DatasetSummary, where: string): Child {
+  if (written === null) return null;
+  const query = queryOf({ where, path });
+  return h("p", {}, h("a", { href: missingHref(written.application_id, query) }, "Why is there no such row?"));
+}
 
 function foundText({ total, rows, name }: Matches): string {
   const some = total === null ? `${number(rows.length)} rows, perhaps more,` : count(total, "row");

@@ -3,7 +3,7 @@
 
 import { type Child, h, replace } from "../dom";
 import { nodeNumber, number } from "../format";
-import { applicationHref, recordsHref } from "../route";
+import { applicationHref, missingHref, queryOf, recordsHref } from "../route";
 import { loading, notice } from "../states";
 import type { Endpoints } from "./endpoints";
 import type { Direction, RecordLineage, TracedRecord } from "./model";
@@ -157,9 +157,15 @@ function oneRecord(
         fact(`Value (${record.value_type ?? "?"})`, h("code", {}, record.value)),
       isForeign && fact("Application", applicationLink(node.application, node.applicationName)),
     ),
+    operation?.kind === "source" &&
+      record.source &&
+      h("p", {}, h("a", { href: whyNotHref(node.application, record.source) }, "Why is it not in the output?")),
     node.side !== "centre" && h("p", {}, h("a", { href: recordHref(node.id, record) }, "Go to its own trace")),
   ];
 }
+
+const whyNotHref = (application: string, { path, row }: { path: string; row: number }): string =>
+  missingHref(application, queryOf({ path, row }));
 
 const valueItem = (step: Values["steps"][number]): Child =>
   h(

@@ -1,0 +1,150 @@
+// Why rows of inputs are not in the output: where each ended, and what became of those that are there.
+
+import type { Missing, MissingRow, ReachedRow, RowEnd } from "./api";
+import { type Client, isAbort, Problem } from "./client";
+import { type Child, h, replace } from "./dom";
+import { count, fileName, nodeNumber } from "./format";
+import { applicationHref, type MissingRoute, recordsHref, traceHref } from "./route";
+import { loading, notice, showFailure } from "./states";
+import type { View, ViewContext } from "./view";
+
+export function missingView(container: HTMLElement, context: ViewContext, first: MissingRoute): View<MissingRoute> {
+  let asking = new AbortController();
+  const heading = h("h1", { tabindex: -1 }, "Why is it not in the output?");
+  const results = h("div", {});
+  container.append(heading, results);
+  context.title("Why is it not in the output?");
+
+  const show = async ({ application, query }: MissingRoute, signal: AbortSignal) => {
+    replace(results, loading("Looking for the operation at which it ended …"));
+    try {
+      const missing = await answer(context.client, application, query, signal);
+      if (signal.aborted) return;
+      context.named(application, missing.name);
+      replace(results, ...resultOf(missing));
+      context.announce(`${count(missing.rows.length, "end")}`);
+    } catch (error) {
+      if (isAbort(error)) return;
+      if (error instanceof Problem && (error.status === 404 || error.status === 422)) {
+        replace(results, h("pre", { class: "notice code empty", role: "alert" }, error.message));
+      } else {
+        showFailure(results, error, () => update({ view: "missing", application, query }));
+      }
+    }
+  };
+  const update = (route: MissingRoute) => {
+    asking.abort();
+    asking = new AbortController();
+    void show(route, asking.signal);
+  };
+  update(first);
+  return { update, close: () => asking.abort() };
+}
+
+const answer = (client: Client, application: string, query: URLSearchParams, signal: AbortSignal) =>
+  client.missing(application, query, { signal });
+
+function resultOf(missing: Missing): Child[] {
+  const rows = new Map<string, { row: MissingRow | ReachedRow; ends: MissingRow[]; reached: ReachedRow[] }>();
+  const entry = (row: MissingRow | ReachedRow) => {
+    const key = JSON.stringify([row.application_id, row.node_id, row.record_id, row.path, row.row]);
+    const known = rows.get(key) ?? { row, ends: [], reached: [] };
+    rows.set(key, known);
+    return known;
+  };
+  for (const row of missing.rows) entry(row).ends.push(row);
+  for (const row of missing.reached) entry(row).reached.push(row);
+  const present = missing.present ?? [];
+  return [
+    !missing.complete &&
+      notice("caution", "The lineage is not complete: a row may be in an output that is not named here."),
+    missing.warnings.map((warning) => notice("caution", warning)),
+    present.length > 0 && h("p", {}, `The output has ${count(present.length, "such row")}.`),
+    missing.inputs !== undefined && missing.inputs !== null && inputsOf(missing.inputs),
+    rows.size === 0 && notice("empty", "No input has such a row."),
+    [...rows.values()].map(({ row, ends, reached }) =>
+      h(
+        "section",
+        {},
+        h("h2", {}, h("code", {}, textOf(row))),
+        h("p", { class: "soft" }, placeOf(row), " · ", traceLink(row)),
+        h("ul", {}, ends.map(endOf), reached.map(reachedOf)),
+      ),
+    ),
+    missing.truncated && notice("caution", "More rows fulfil the condition than are listed: narrow it."),
+  ];
+}
+
+const inputsOf = (inputs: NonNullable<Missing["inputs"]>): Child => [
+  h("h2", {}, "The inputs"),
+  h(
+    "ul",
+    {},
+    inputs.map((input) =>
+      h(
+        "li",
+        {},
+        h("a", { href: recordsHref(input.application_id, nodeNumber(input.node_id)) }, input.name),
+        ` ${input.dataset}: `,
+        input.condition === null
+          ? "not asked"
+          : `${input.matches === null ? "many rows" : count(input.matches, "row")} with ${input.condition}`,
+        input.lacks.length > 0 && `, without ${input.lacks.join(", ")}`,
+        input.note !== "" && h("span", { class: "warning" }, ` · ${input.note}`),
+      ),
+    ),
+  ),
+];
+
+const textOf = (row: MissingRow | ReachedRow): string => row.text ?? row.record_id ?? "";
+
+const placeOf = (row: MissingRow | ReachedRow): string =>
+  row.path === null || row.line === null ? (row.record_id ?? "") : `${fileName(row.path)}, line ${row.line}`;
+
+const traceLink = (row: MissingRow | ReachedRow): Child =>
+  row.record_id !== null &&
+  h(
+    "a",
+    { href: traceHref(row.application_id, { record: row.record_id, node: nodeNumber(row.node_id) }) },
+    "its trace",
+  );
+
+const outputsOf = (outputs: MissingRow["outputs"]): Child =>
+  outputs.map((output, index) => [
+    index > 0 && ", ",
+    h("a", { href: applicationHref(applicationOf(output.node_id)) }, `${output.name} (${nodeNumber(output.node_id)})`),
+    output.description !== "" && ` ${output.description}`,
+    !output.exact && h("span", { class: "warning" }, " · perhaps: an upper bound"),
+  ]);
+
+const applicationOf = (nodeId: string): string => nodeId.slice(0, nodeId.lastIndexOf("#"));
+
+function endOf(row: MissingRow): Child {
+  const ends = row.ended === null ? row.candidates : [row.ended];
+  const word = row.ended !== null ? "it ended at " : "it ended at one of ";
+  return h(
+    "li",
+    {},
+    "Not in ",
+    outputsOf(row.outputs),
+    ": ",
+    ends.length > 0 && word,
+    ends.length === 1 && ends[0] !== undefined
+      ? operationOf(ends[0])
+      : h(
+          "ul",
+          {},
+          ends.map((end) => h("li", {}, operationOf(end))),
+        ),
+    row.reason !== "" && h("p", { class: "warning" }, `Not exact: ${row.reason}.`),
+  );
+}
+
+const operationOf = (end: RowEnd): Child => [
+  h("strong", {}, `${end.name} (${nodeNumber(end.node_id)})`),
+  end.call_site !== "" && h("span", { class: "soft" }, ` at ${end.call_site}`),
+  ": ",
+  h("code", {}, end.why),
+];
+
+const reachedOf = (row: ReachedRow): Child => h("li", {}, "In ", outputsOf(row.outputs));
