@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -13,6 +14,7 @@ import pytest
 from lineage_service.errors import InvalidQueryError, NotFoundError, UnknownApplicationError
 from lineage_service.lineage import Comparison
 from lineage_service.queries import CompareQuery
+from lineage_service.tracing.query import input_differences
 from tests.support.linked_applications import Applications
 
 MONDAY = ("a 1", "b 2", "c 3", "d 4", "d 4", "f 7")
@@ -104,6 +106,26 @@ def test_an_input_row_at_the_place_of_another_one_is_that_one_changed(tmp_path: 
     for row in (*result.gone, *result.new):
         assert row.because is not None
         assert [(by.row, by.was, by.is_) for by in row.because] == [(1, "b", "x")]
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "note"),
+    [
+        ("MOST_ROWS", 2, "has more than 2 rows: they were not compared"),
+        ("MOST_DIFFERENT", 1, "more than 1 rows of .* differ"),
+    ],
+)
+def test_what_is_too_much_to_compare_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, value: int, note: str
+) -> None:
+    applications = runs_of(tmp_path, monday=("a", "b", "c"), tuesday=("x", "y", "c"))
+    monkeypatch.setattr(input_differences, limit, value)
+    result = compared(applications, key=("value",))
+    assert len(result.gone) == len(result.new) == 2
+    for row in (*result.gone, *result.new):
+        assert row.because is None
+        assert re.search(note, row.because_note)
+    assert not result.exact
 
 
 def test_of_input_rows_that_are_not_there_any_more_nothing_is_said(tmp_path: Path) -> None:
