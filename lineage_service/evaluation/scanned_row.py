@@ -7,6 +7,7 @@ has a time zone. A line that Spark may take for malformed is unknown as a whole.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -61,20 +62,24 @@ def of_columnar(
     }
 
 
-def of_json_text(text: str, types: Mapping[str, str], columns: Sequence[TypedColumn]) -> dict[str, Result]:
-    """Of a row of Parquet or ORC, as the service shows it (`columnar_rows.json_text`)."""
+def of_json_text(text: str, columns: Sequence[TypedColumn]) -> dict[str, Result]:
+    """Of a row of Parquet or ORC, as the service shows it (`columnar_rows.json_text`).
+
+    Its types are not said there: what would be shown alike of another type is unknown.
+    """
     try:
         shown = json.loads(text)
-    except (ValueError, RecursionError):  # it was cut
+    except (ValueError, RecursionError):
         return {}
-    values = {
-        column.name: _written(shown[column.name], column.type) for column in columns if column.name in shown
+    return {
+        column.name: _typed(_written(shown[column.name], column.type), column.type)
+        for column in columns
+        if column.name in shown
     }
-    return of_columnar(values, types, columns)
 
 
 def _written(value: Any, type: str) -> Any:
-    """What JSON has no form for stands there as a text."""
+    """What JSON has no form for stands there as a text: bytes as hexadecimal."""
     if not isinstance(value, str):
         return value
     try:
@@ -82,9 +87,14 @@ def _written(value: Any, type: str) -> Any:
             return date.fromisoformat(value)
         if type == "timestamp":
             return datetime.fromisoformat(value)
-        return Decimal(value) if type.startswith("decimal(") else value
+        if type.startswith("decimal("):
+            return Decimal(value)
     except (ValueError, ArithmeticError):
         return _Nothing()
+    return value if type != "string" or _HEXADECIMAL.fullmatch(value) is None else _Nothing()
+
+
+_HEXADECIMAL = re.compile(r"([0-9a-f]{2})+")
 
 
 # -- CSV ------------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ class RowEndings:
         passed, endings = self._endings.of(start, sinks, self._check)
         resolved: list[tuple[_Resolved, list[int]]] = []
         for ending in endings:
-            for one in self._decided(ending):
+            for one in self._decided(ending, start):
                 key = self._resolved(one)
                 same = next((sinks_of for other, sinks_of in resolved if _are_same(other, key)), None)
                 if same is None:
@@ -100,30 +100,32 @@ class RowEndings:
 
     # -- which operator ----------------------------------------------------------------------------
 
-    def _decided(self, ending: Ending) -> Iterator[Ending]:
+    def _decided(self, ending: Ending, start: RowStart) -> Iterator[Ending]:
         """By what is known beside flows; records that ended at different operators apart."""
-        if len(ending.candidates) < 2 or not ending.last or len(ending.last) > _DECIDED:
+        if len(ending.candidates) < 2 or len(ending.last) > _DECIDED:
             yield ending
             return
-        records = self._shown(ending.last_node, ending.last)
-        decided: list[tuple[Candidate | None, list[Position]]] = []
-        for position, record in zip(ending.last, records, strict=True):
-            ended = EndedRecord(
-                ending.last_node,
-                record.partition,
-                record.offset,
-                columns=None if record.source is None else record.source.columns,
-                key=record.key,
-            )
-            one = dropped_at(self._opened, ended, ending.candidates)
+        decided: list[tuple[tuple[Candidate, str] | None, list[Position]]] = []
+        for position, record in self._ended_records(ending, start):
+            one = dropped_at(self._topology.nodes, record, ending.candidates)
             same = next((positions for other, positions in decided if other == one), None)
             if same is None:
-                decided.append((one, [position]))
-            else:
-                same.append(position)
-        for candidate, positions in decided:
-            candidates = ending.candidates if candidate is None else (candidate,)
-            yield replace(ending, candidates=candidates, last=tuple(positions))
+                decided.append((one, same := []))
+            same += () if position is None else (position,)
+        for one, positions in decided:
+            candidates, because = (ending.candidates, "") if one is None else ((one[0],), one[1])
+            yield replace(ending, candidates=candidates, because=because, last=tuple(positions))
+
+    def _ended_records(
+        self, ending: Ending, start: RowStart
+    ) -> Iterator[tuple[Position | None, EndedRecord]]:
+        if not ending.last:
+            is_unread = ending.cause == "unread"
+            yield None, EndedRecord(start.node, start.row if is_unread else None, is_unread=is_unread)
+            return
+        records = self._shown(ending.last_node, ending.last)
+        for position, record in zip(ending.last, records, strict=True):
+            yield position, EndedRecord(ending.last_node, record.source)
 
     def _resolved(self, ending: Ending) -> _Resolved:
         """With the operator where no task took a record, and why it is not exact."""
@@ -182,7 +184,7 @@ class RowEndings:
             name=node.name,
             description=node.description,
             call_site=node.call_site,
-            why=why(ending, candidate, key),
+            why="; ".join(filter(None, (why(ending, candidate, key), ending.because))),
         )
 
     def _output(self, sink: int, *, is_exact: bool = True) -> MissedOutput:
@@ -209,9 +211,10 @@ def _key_of(record: Record) -> str | None:
 
 def _are_same(one: _Resolved, other: _Resolved) -> bool:
     """But for their sinks."""
-    return (one.candidates, one.reason, one.ending.cause, one.ending.last) == (
+    return (one.candidates, one.reason, one.ending.cause, one.ending.last, one.ending.because) == (
         other.candidates,
         other.reason,
         other.ending.cause,
         other.ending.last,
+        other.ending.because,
     ) and one.ending.last_node is other.ending.last_node

@@ -7,87 +7,111 @@ import java.util.Set;
 import lineagemaster.expression.ScalaLists;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import scala.Product;
+import scala.collection.Seq;
 
 /**
  * A query that can be asked again later, and the files that its scans read, as they were when it was planned. It keeps
- * no plan alive when memory runs short, and none that holds an RDD, which would not be cleaned up then.
+ * nothing of it alive when memory runs short, and none that holds an RDD, which would not be cleaned up then.
  */
 public final class RememberedQuery {
   private static final Set<String> WITHOUT_INPUTS =
       Set.of("LocalRelation", "Range", "OneRowRelation", "EmptyRelation", "CommandResult");
   private static final String OF_CATALOG = "CatalogFileIndex";
   private static final String CACHED = "InMemoryRelation";
+  private static final String UNCHECKED = ", and whether that is still the same cannot be checked later";
+  /** Of more files, the lists themselves would weigh. */
+  private static final int MAX_FILES = 100_000;
 
-  private final SoftReference<LogicalPlan> plan;
-  private final List<HadoopFsRelation> relations = new ArrayList<>();
-  private final List<Object> files = new ArrayList<>();
+  private final SoftReference<Query> query;
   private final String problem;
 
-  RememberedQuery(LogicalPlan query) {
-    problem = look(query);
-    plan = new SoftReference<>(problem.isEmpty() ? query : null);
-  }
-
-  /** Why it cannot be asked again; empty where it can. */
-  private String look(LogicalPlan query) {
-    for (LogicalPlan leaf : ScalaLists.<LogicalPlan>get(query, "collectLeaves")) {
-      HadoopFsRelation relation = PlanReader.relation(leaf);
-      if (relation != null) {
-        Object index = relation.location();
-        if (index.getClass().getSimpleName().equals(OF_CATALOG)) {
-          return "it reads a partitioned table, and whether that is still the same cannot be checked later";
-        }
-        relations.add(relation);
-        files.add(call(index, "allFiles"));
-      } else if (leaf.getClass().getSimpleName().equals(CACHED) && behindCache(leaf) != null) {
-        String inner = look(behindCache(leaf));
-        if (!inner.isEmpty()) {
-          return inner;
-        }
-      } else if (leaf instanceof LogicalRelation || !WITHOUT_INPUTS.contains(leaf.getClass().getSimpleName())) {
-        return "it reads " + leaf.nodeName() + ", and whether that is still the same cannot be checked later";
-      }
-    }
-    for (LogicalPlan subquery : ScalaLists.<LogicalPlan>get(query, "subqueriesAll")) {
-      String inner = look(subquery);
-      if (!inner.isEmpty()) {
-        return inner;
-      }
-    }
-    return "";
-  }
-
-  /** Null before Spark 4.0, which forgets it. */
-  private static LogicalPlan behindCache(LogicalPlan leaf) {
-    Product builder = (Product) call(leaf, "cacheBuilder");
-    return builder.productArity() > 4 ? (LogicalPlan) call(builder, "logicalPlan") : null;
-  }
-
-  private static Object call(Object target, String method) {
-    try {
-      return target.getClass().getMethod(method).invoke(target);
-    } catch (ReflectiveOperationException error) {
-      throw new IllegalStateException(error);
-    }
+  RememberedQuery(LogicalPlan plan) {
+    Query looked = new Query();
+    looked.look(plan);
+    problem = looked.problem;
+    looked.plan = problem.isEmpty() ? plan : null;
+    query = new SoftReference<>(looked);
   }
 
   /** Null where it is not kept any more. */
   public LogicalPlan plan() {
-    return plan.get();
+    Query kept = query.get();
+    return kept == null ? null : kept.plan;
   }
 
+  /** Why it cannot be asked again; empty where it can. */
   public String problem() {
     return problem;
   }
 
   public List<HadoopFsRelation> relations() {
-    return relations;
+    Query kept = query.get();
+    return kept == null ? List.of() : kept.relations;
   }
 
   /** A Seq of FileStatus for each of the relations. */
   public List<Object> files() {
-    return files;
+    Query kept = query.get();
+    return kept == null ? List.of() : kept.files;
+  }
+
+  private static final class Query {
+    private final List<HadoopFsRelation> relations = new ArrayList<>();
+    private final List<Object> files = new ArrayList<>();
+    private LogicalPlan plan;
+    private String problem = "";
+    private int count;
+
+    private void look(LogicalPlan part) {
+      List<LogicalPlan> children = ScalaLists.get(part, "children");
+      if (children.isEmpty()) {
+        lookAtLeaf(part);
+      }
+      children.forEach(this::look);
+      ScalaLists.<LogicalPlan>get(part, "subqueries").forEach(this::look);
+    }
+
+    private void lookAtLeaf(LogicalPlan leaf) {
+      HadoopFsRelation relation = PlanReader.relation(leaf);
+      String kind = leaf.getClass().getSimpleName();
+      if (relation != null) {
+        add(relation);
+      } else if (kind.equals(CACHED) && behindCache(leaf) != null) {
+        look(behindCache(leaf));
+      } else if (!WITHOUT_INPUTS.contains(kind)) {
+        problem = "it reads " + leaf.nodeName() + UNCHECKED;
+      }
+    }
+
+    private void add(HadoopFsRelation relation) {
+      Object index = relation.location();
+      if (index.getClass().getSimpleName().equals(OF_CATALOG)) {
+        problem = "it reads a partitioned table" + UNCHECKED;
+        return;
+      }
+      Object listed = call(index, "allFiles");
+      count += ((Seq<?>) listed).size();
+      if (count > MAX_FILES) {
+        problem = "it reads more than " + MAX_FILES + " files";
+        return;
+      }
+      relations.add(relation);
+      files.add(listed);
+    }
+
+    /** Null before Spark 4.0, which forgets it. */
+    private static LogicalPlan behindCache(LogicalPlan leaf) {
+      Product builder = (Product) call(leaf, "cacheBuilder");
+      return builder.productArity() > 4 ? (LogicalPlan) call(builder, "logicalPlan") : null;
+    }
+
+    private static Object call(Object target, String method) {
+      try {
+        return target.getClass().getMethod(method).invoke(target);
+      } catch (ReflectiveOperationException error) {
+        throw new IllegalStateException(error);
+      }
+    }
   }
 }
