@@ -85,7 +85,13 @@ class Tables:
         return {row.rid for row in frame.select("rid").collect()}
 
 
-@pytest.fixture(scope="module", params=["true", "false"], ids=["ansi", "legacy"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("true", id="ansi"),
+        pytest.param("false", id="legacy", marks=pytest.mark.thorough),
+    ],
+)
 def tables(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tables]:
     spark = (
         SparkSession.builder.master("local[1]")
