@@ -3,11 +3,12 @@
 import type { Application, Graph, Node as Operation, RecordPage, Record as Row } from "./api";
 import { save } from "./client";
 import { type Child, h, replace } from "./dom";
-import { completeness, count, expressionText, fileName, nodeNumber, number } from "./format";
+import { completeness, count, expressionText, nodeNumber, number } from "./format";
 import { isPassThrough, neighbours, passedRows } from "./passthrough";
 import { queryOf, recordsHref, type RecordsRoute, traceHref } from "./route";
 import { loading, notice, showFailure } from "./states";
 import { table } from "./table";
+import { filePlace } from "./trace/texts";
 import type { View, ViewContext } from "./view";
 
 const PAGE = 50;
@@ -293,10 +294,9 @@ function recordTable(application: string, page: RecordPage): HTMLElement {
       },
       {
         name: "Location",
-        kind: "narrow",
         isUsed: has("source"),
         cell: ({ source }) =>
-          source != null && h("span", { title: source.path }, `${fileName(source.path)}:${source.line}`),
+          source != null && h("span", { class: "id", title: source.path }, `${filePlace(source.path)}:${source.line}`),
       },
     ],
   });

@@ -4,10 +4,11 @@ import type { Choice, DatasetSummary } from "../api";
 import { isAbort, Problem } from "../client";
 import { copyLine } from "../copy";
 import { type Child, h, replace } from "../dom";
-import { count, fileName, nodeNumber, number } from "../format";
+import { count, nodeNumber, number } from "../format";
 import { applicationHref, datasetHref, type DatasetRoute, missingHref, queryOf, traceHref } from "../route";
 import { loading, notice, showFailure } from "../states";
 import { table } from "../table";
+import { filePlace } from "../trace/texts";
 import type { ViewContext } from "../view";
 import {
   commandLine,
@@ -254,7 +255,7 @@ function cellOf(columns: Choice["columns"], name: string): Child {
 }
 
 const placeOf = ({ path, line, record_id: record }: Choice): string =>
-  path === null ? record : line === null ? fileName(path) : `${fileName(path)}:${line}`;
+  path === null ? record : line === null ? filePlace(path) : `${filePlace(path)}:${line}`;
 
 /** The same query for a terminal and for curl. */
 function commandsOf(dataset: string, where: string, isSeveral: boolean, context: ViewContext): Child {
