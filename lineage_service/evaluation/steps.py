@@ -158,7 +158,7 @@ class _Walk:
         if denied is not None:
             self.why = f"{self._explained(denied)}: it matches no row of the other side"
             return True
-        keys = [] if condition is None else self._keys(condition)
+        keys = [] if condition is None or (is_anti and step.port) else self._keys(condition)
         others = "a row" if is_anti else "no row"
         is_all = condition is not None and len(keys) == len(conjuncts(condition))
         rest = "" if is_all else " and meets the rest of the condition"

@@ -71,6 +71,11 @@ def test_a_kept_side_of_an_outer_join_is_not_left_out() -> None:
     assert verdict_of([join("LeftOuter", MEETING, port=1)], COLUMNS).candidates == (0,)
 
 
+def test_an_anti_join_says_what_the_row_met_of_its_first_side_only() -> None:
+    assert verdict_of([join("LeftAnti", MEETING)], COLUMNS).why == "a row of the other side has key = 'bo'"
+    assert verdict_of([join("LeftAnti", MEETING, port=1)], COLUMNS).why == ""
+
+
 def test_null_meets_nothing() -> None:
     columns = {**COLUMNS, 2: Value("string", None)}
     verdict = verdict_of([join("Inner", MEETING), LARGE], columns)
