@@ -224,6 +224,7 @@ def submitted(
     return done.stdout, said
 
 
+@pytest.mark.thorough
 def test_a_job_and_a_consumer_reach_a_kafka_with_tls_and_a_password(
     secured: Secured, config: Path, tmp_path: Path
 ) -> None:

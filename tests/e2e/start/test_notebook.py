@@ -16,7 +16,7 @@ from spark_agent import contract
 from spark_agent.contract.event_checks import decode_event
 from tests.support.spark.application import messages_of
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1800)]
 
 CELLS = (
     "from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()",

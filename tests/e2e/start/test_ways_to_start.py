@@ -197,14 +197,13 @@ def frames_by_the_shell(conf: Mapping[str, str], folder: Path) -> Start:
     return replace(by_the_shell(conf, folder), input=FRAMES)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("way", "file"),
     [
         (by_spark_submit, "job.py"),
-        *(
-            pytest.param(*way, marks=pytest.mark.thorough)
-            for way in ((by_python, "job.py"), (frames_by_the_shell, "<stdin>"))
-        ),
+        (by_python, "job.py"),
+        (frames_by_the_shell, "<stdin>"),
     ],
 )
 def test_operators_of_dataframes_have_their_lines(

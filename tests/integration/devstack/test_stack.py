@@ -278,6 +278,7 @@ def test_a_second_up_at_once_is_told_who_is_first(stack: Stack, tmp_path: Path) 
         stop(home)
 
 
+@pytest.mark.thorough
 def test_ctrl_c_leaves_nothing_behind(stack: Stack, tmp_path: Path) -> None:
     home = tmp_path / "home"
     process = subprocess.Popen(

@@ -125,6 +125,7 @@ def test_letters_go_back_once(desk: Desk) -> None:
     assert len(desk.sent_back()) == 6
 
 
+@pytest.mark.thorough
 def test_letters_can_be_chosen_by_where_they_came_from(desk: Desk) -> None:
     desk.bury(3, 4, 5)
     chosen = ("--topic", desk.topics["flow"], "--partition", "1", "--offset", "4")
@@ -136,6 +137,7 @@ def test_letters_can_be_chosen_by_where_they_came_from(desk: Desk) -> None:
     assert len(desk.sent_back()) == 3
 
 
+@pytest.mark.thorough
 def test_a_letter_that_was_cut_stays(desk: Desk) -> None:
     desk.bury(3, value=random.Random(1).randbytes(2_000_000))
     desk.bury(4)

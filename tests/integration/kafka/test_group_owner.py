@@ -106,6 +106,7 @@ def test_a_second_store_in_the_group_is_refused_and_the_first_has_everything(ben
     assert output_of(bench.consume(store=bench.folder / "other"), 1).count("belongs to another") == 1
 
 
+@pytest.mark.thorough
 def test_the_same_store_comes_again_alone_beside_another_process_and_from_another_place(
     bench: Bench,
 ) -> None:
@@ -125,6 +126,7 @@ def test_the_same_store_comes_again_alone_beside_another_process_and_from_anothe
     stop(third)
 
 
+@pytest.mark.thorough
 def test_a_group_of_an_earlier_version_is_taken_over(bench: Bench) -> None:
     commit_as_before(bench, bench.node_topic, 0, 0)
     stop(consuming(bench))

@@ -20,7 +20,7 @@ from tests.support.spark.application import part_rows
 from tests.support.spark.sessions import Servers, rows_of_files, session
 from tests.support.spark.shop import write_text as write
 
-pytestmark = pytest.mark.timeout(2700)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(2700)]
 
 LINES = ["to be or", "not to be", "", "that is", "be", "or not", " a,b", "a,b", '"q" to', "twice", "twice"]
 
@@ -76,7 +76,6 @@ def test_a_word_goes_back_to_its_lines(ran: Ran, word: str) -> None:
     assert rows_of_files(trace(part).row(row).go_back_all().rows()) == with_word(word)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("output", ["lines", "objects", "copy"])
 def test_a_line_of_each_text_format_is_found_as_it_was_written(ran: Ran, output: str) -> None:
     """What differs in spaces and quotes alone is told apart wherever its text is."""
@@ -121,7 +120,6 @@ CHANGES: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_trace_over_inputs_that_have_changed_is_refused(ran: Ran, name: str) -> None:
     change, said = CHANGES[name]

@@ -100,6 +100,7 @@ def test_each_block_that_is_lost_is_missed(ask: Callable[..., Any], sent: Messag
         assert f"(run {run} of split " in answer["missing"]
 
 
+@pytest.mark.thorough
 def test_each_event_that_is_lost_is_missed(ask: Callable[..., Any], sent: Messages) -> None:
     said = {
         contract.APPLICATION_STARTED: "missing events (nodes, links, partitions): 1",

@@ -216,6 +216,7 @@ def test_a_driver_without_confluent_kafka_says_what_to_install(kafka: Any, tmp_p
     check_loss(done, f"confluent-kafka is not installed for {sys.executable}")
 
 
+@pytest.mark.thorough
 def test_executors_that_have_nothing_of_ours_are_told_of_by_the_driver(kafka: Any, tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     venv.create(bare, symlinks=True)

@@ -175,6 +175,7 @@ def test_a_broker_that_is_away_for_the_whole_job_gets_all_of_it_from_the_command
     job.check(is_whole=False)
 
 
+@pytest.mark.thorough
 def test_a_broker_that_comes_back_gets_all_of_it_from_the_job_itself(job: Job, broker: Broker) -> None:
     broker.suspend()
 

@@ -104,7 +104,7 @@ JOBS = {
 }
 
 #: What stands for the others where time is short.
-IN_SHORT = ("it ends well", "an action that fails")
+IN_SHORT = ("an action that fails",)
 
 
 def program(folder: Path, job: str) -> None:
@@ -203,6 +203,7 @@ def waiting(
             os.killpg(job.pid, signal.SIGKILL)
 
 
+@pytest.mark.thorough
 def test_a_driver_that_was_killed_says_nothing_and_was_alive(kafka: Any, tmp_path: Path) -> None:
     topics = names()
     with waiting(kafka, topics, tmp_path, by_submit=False) as job:

@@ -17,6 +17,7 @@ from lineage_service.errors import InvalidQueryError, NotFoundError
 from spark_agent.sql import jvm_gateway
 from spark_agent.sql.runtime import spark_sessions, streaming_queries
 from spark_agent.sql.runtime.queries import Queries
+from tests.support.lanes import sampled
 from tests.support.spark.application import Application, messages_of, run_application
 
 SECRETS = ("Hush7-in-the-url", "Hush8-as-an-option")
@@ -206,7 +207,7 @@ def some_queries(folder: Path) -> Callable[[SparkContext], Any]:
     return job
 
 
-@pytest.mark.parametrize("fault", ["no jar", "other classes", "no queries", "no listener"])
+@pytest.mark.parametrize("fault", sampled(["no jar", "other classes", "no queries", "no listener"], 2))
 def test_where_dataframes_could_not_be_attached_to_no_query_is_silent(
     fault: str, kafka: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -210,6 +210,7 @@ with SparkContext() as context:
 """
 
 
+@pytest.mark.thorough
 def test_where_the_agent_cannot_be_shipped_it_is_off_and_the_job_is_as_it_was(
     kafka: Any, tmp_path: Path
 ) -> None:
@@ -247,6 +248,7 @@ def read_until(terminal: int, wanted: str, text: str) -> str:
     return text
 
 
+@pytest.mark.thorough
 def test_the_shell_shows_two_lines_at_the_beginning_of_lines(kafka: Any, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     command = [str(Path(sys.executable).parent / "pyspark"), "--master", "local[2]", *confs(kafka)]

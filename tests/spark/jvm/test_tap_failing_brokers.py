@@ -22,6 +22,9 @@ WAIT_BUDGET_S = 5.0
 MOST_S = 60.0
 
 
+pytestmark = pytest.mark.thorough
+
+
 @pytest.fixture(scope="module")
 def broker(
     tmp_path_factory: pytest.TempPathFactory, jar_folder: Path, cannot_have: Callable[[str], NoReturn]
@@ -89,7 +92,6 @@ def test_a_loss_fails_the_query_where_the_user_asks_for_that(spark: SparkSession
     assert not [manifest for manifest in taps.manifests() if manifest["input"] == TAP and manifest["dropped"]]
 
 
-@pytest.mark.thorough
 def test_what_a_broker_that_hangs_has_not_confirmed_is_counted_and_arrives_later(
     spark: SparkSession, broker: Broker
 ) -> None:

@@ -85,6 +85,7 @@ def arrived(servers: str, topic: str, blocks: set[tuple[int, int]]) -> None:
 
 
 @pytest.mark.parametrize("strike", [Broker.kill, pytest.param(Broker.suspend, marks=pytest.mark.thorough)])
+@pytest.mark.thorough
 def test_a_broker_that_comes_back_gets_all_blocks_from_the_executors(
     strike: Callable[[Broker], None], spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:

@@ -113,6 +113,7 @@ def test_one_that_fails_says_so(called: tuple[Application, list[str]]) -> None:
     assert (failed.state, failed.exact) == ("failed", False)
 
 
+@pytest.mark.thorough
 def test_the_job_gives_what_it_gives_without_lineage(
     called: tuple[Application, list[str]], run_plain: Callable[..., Any], tmp_path: Path
 ) -> None:

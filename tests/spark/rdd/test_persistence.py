@@ -155,6 +155,7 @@ def test_a_union_that_only_a_failed_action_has_read_keeps_nothing_from_being_exa
         assert (part.name, row) in rows_at(trace, "sink")
 
 
+@pytest.mark.thorough
 def test_a_kept_union_holds_what_was_computed_for_it(run: Run, tmp_path: Path) -> None:
     """Not what another job computed of its parts before it was read."""
     source = tmp_path / "in.txt"
@@ -215,6 +216,7 @@ def test_what_filled_a_kept_union_is_not_known_where_its_task_failed(run: Run, t
         assert not trace.exact or text == "39" or rows_at(trace, "source") == {("in.txt", int(text))}
 
 
+@pytest.mark.thorough
 def test_what_the_same_rdd_gave_several_times_is_told_apart(run: Run, tmp_path: Path) -> None:
     """A checkpoint computes each partition of a union by itself, and others keep the same RDD, too."""
     source = tmp_path / "in.txt"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.lanes import sampled
 from tests.support.spark.application import Application, part_rows, rows_at
 
 Run = Callable[..., tuple[Any, Application]]
@@ -39,6 +40,7 @@ def in_a_set(records: Iterable[Any]) -> Iterable[Any]:
 WHOLE = (reversed_halves, backwards, last_and_all, in_a_set)
 
 
+@pytest.mark.thorough
 def test_bounds_one_behind_the_other_have_all_records_of_the_partition(run: Run, tmp_path: Path) -> None:
     source = tmp_path / "in.txt"
     source.write_text("".join(f"{i}\n" for i in range(8)))
@@ -61,7 +63,7 @@ def test_bounds_one_behind_the_other_have_all_records_of_the_partition(run: Run,
             assert not trace.exact
 
 
-@pytest.mark.parametrize("whole", WHOLE)
+@pytest.mark.parametrize("whole", sampled(WHOLE, 4))
 def test_a_bound_straight_behind_a_range_has_its_numbers(whole: Any, run: Run) -> None:
     _, application = run(lambda context: context.range(6, numSlices=2).mapPartitions(whole).collect())
     trace = application.trace(

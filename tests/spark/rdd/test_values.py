@@ -65,6 +65,7 @@ def test_values_of_public_operations_are_kept_and_only_those(run: Run) -> None:
     assert (counters(application)["cut"], counters(application)["withheld"]) == (0, 0)
 
 
+@pytest.mark.thorough
 def test_filters_choose_operations(run: Run) -> None:
     _, application = run(job, **DETAILED, spark_lineage_values_nodes="*By*,!keyBy")
     assert names_with_values(application) == ["reduceByKey"]
@@ -222,6 +223,7 @@ def keeping_job(folder: Path) -> Callable[[Any], list[Any]]:
 
 
 @pytest.mark.parametrize("made", [long_job, keeping_job])
+@pytest.mark.thorough
 def test_exactly_the_ways_of_chosen_rows_have_values(
     made: Callable[[Path], Callable[[Any], list[Any]]],
     run: Run,

@@ -21,6 +21,7 @@ from tests.support.spark.application import Application, Row, rows_at, run_appli
 
 # The first test of the module runs the job of all of them.
 pytestmark = [
+    pytest.mark.thorough,
     pytest.mark.timeout(1800),
     # Spark ML leaves its threads to the garbage collector.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -274,7 +275,6 @@ def test_rows_that_another_library_takes_are_a_sink_and_exact(
     assert found == USED
 
 
-@pytest.mark.thorough
 def test_spark_answers_the_same(fitted: tuple[Path, Application, list[Any]]) -> None:
     folder, application, _ = fitted
     assert application.store is not None
@@ -293,7 +293,6 @@ def test_spark_answers_the_same(fitted: tuple[Path, Application, list[Any]]) -> 
             }
 
 
-@pytest.mark.thorough
 def test_what_the_job_gave_is_what_it_gives_without_lineage(
     fitted: tuple[Path, Application, list[Any]], run_plain: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from tests.support.spark.dataframe_oracle import rows_in, rows_of_sources
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
 
 ROWS = [(n, f"p {n * 5 % 3}") for n in range(9)]
 

@@ -116,6 +116,7 @@ def seen_with(kafka: Any, jar: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.mark.parametrize("name", QUICK)
+@pytest.mark.thorough
 def test_a_listener_reads_the_plan_that_it_reads_without_lineage(
     name: str, seen_without: Seen, seen_with: Seen
 ) -> None:

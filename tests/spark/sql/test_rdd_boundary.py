@@ -57,7 +57,7 @@ def test_spark_writes_what_the_oracle_says(name: str, plain: Ran) -> None:
     plain.check_rows(name)
 
 
-@pytest.mark.parametrize("name", sampled(CASES, 4))
+@pytest.mark.parametrize("name", sampled(CASES, 6))
 def test_traces_equal_the_oracle(name: str, plain: Ran, traced: Ran) -> None:
     traced.check(name, plain)
 
@@ -177,6 +177,7 @@ def test_the_records_of_a_border_are_those_of_its_whole_partitions(run: Run, tmp
     assert rows.records == 8
 
 
+@pytest.mark.thorough
 def test_a_job_of_both_gives_the_same_without_lineage(run: Run, run_plain: Any, tmp_path: Path) -> None:
     path = numbers(tmp_path)
 

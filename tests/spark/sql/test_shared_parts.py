@@ -15,6 +15,7 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from tests.support.lanes import sampled
 from tests.support.spark.application import Application
 from tests.support.spark.dataframe_oracle import rows_of_sources
 from tests.support.spark.shop import make_shop
@@ -44,7 +45,7 @@ CONFS: dict[str, dict[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("conf", CONFS)
+@pytest.mark.parametrize("conf", sampled(CONFS, 3))
 @pytest.mark.parametrize("query", [of_names, of_repartitions])
 def test_what_met_in_a_shared_part_is_exact(
     query: Query, conf: str, run: Callable[..., tuple[Any, Application]], tmp_path: Path

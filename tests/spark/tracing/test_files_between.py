@@ -209,6 +209,7 @@ def test_a_record_that_is_a_file_is_made_of_all_rows_that_were_written_there(ran
         assert between.texts(trace, "names") == set(into)
 
 
+@pytest.mark.thorough
 def test_a_row_leads_to_the_record_that_is_its_file(ran: dict[str, Between]) -> None:
     between = ran["whole files"]
     trace = between.trace(0, direction="forward", path=str(between.folder / "in.txt"), row=1)

@@ -28,7 +28,7 @@ from tests.support.id_applications import (
 )
 from tests.support.lineage_messages import APP
 
-pytestmark = pytest.mark.timeout(2700)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(2700)]
 
 #: How sets are kept and moved: as ever, and with none held by the driver or sent to the flows.
 WAYS: Mapping[str, dict[str, Any]] = {"small": {}, "large": {"held_records": 0, "broadcast_records": 0}}
@@ -66,7 +66,6 @@ def test_both_engines_give_the_same_answers(tmp_path: Path, spark: SparkSession)
     asked.agree("forward", (0, 0, 3))
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("way", WAYS)
 def test_frames_that_overlap_are_the_same_in_both(way: str, tmp_path: Path, spark: SparkSession) -> None:
     asked = Asked(WINDOWED, tmp_path, spark, way)
@@ -83,7 +82,6 @@ def test_frames_that_overlap_are_the_same_in_both(way: str, tmp_path: Path, spar
     asked.agree("forward", (1, 0, 0))
 
 
-@pytest.mark.thorough
 def test_ids_of_a_split_that_nobody_told_of_are_not_exact_in_either(
     tmp_path: Path, spark: SparkSession
 ) -> None:
@@ -93,7 +91,6 @@ def test_ids_of_a_split_that_nobody_told_of_are_not_exact_in_either(
     assert asked.agree("backward", (90, 0, 1)).exact
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("bounded", [0, tap(0, GROUPS), tap(1, GROUPS)])
 def test_upper_bounds_are_said_by_both(bounded: int, tmp_path: Path, spark: SparkSession) -> None:
     asked = Asked(replace(TWO_GROUPINGS, bounded=frozenset({bounded})), tmp_path, spark, "small")
@@ -101,7 +98,6 @@ def test_upper_bounds_are_said_by_both(bounded: int, tmp_path: Path, spark: Spar
     assert not asked.agree("forward", (0, 0, 3)).exact
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("way", WAYS)
 def test_borders_of_plans_are_crossed_the_same_way(way: str, tmp_path: Path, spark: SparkSession) -> None:
     store = TWO_ACTIONS.stored(tmp_path)
@@ -116,14 +112,12 @@ def test_borders_of_plans_are_crossed_the_same_way(way: str, tmp_path: Path, spa
         assert tracing.trace(APP, query) == questions.trace(APP, query)
 
 
-@pytest.mark.thorough
 def test_large_sets_give_the_same_answers(tmp_path: Path, spark: SparkSession) -> None:
     asked = Asked(replace(TWO_GROUPINGS, limit=1), tmp_path, spark, "large")
     asked.agree("backward", (90, 0, 0))
     asked.agree("forward", (0, 0, 3))
 
 
-@pytest.mark.thorough
 def test_pages_and_ends_are_the_same(tmp_path: Path, spark: SparkSession) -> None:
     asked = Asked(WITH_CACHE, tmp_path, spark, "small")
     page = asked.agree("backward", (90, 0, 0), limit=2)
