@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from lineage_service.tracing.files.file_parts import PARQUET
 from lineage_service.tracing.model.elements import TopologyNode
+from lineage_service.tracing.model.plan_edges import KEEPING
 
 __all__ = ["LIMITS", "Candidate", "ends_ids", "join_type", "may_drop", "of_unread", "without_doubles"]
 
@@ -27,32 +28,18 @@ class Candidate:
     side: int | None = None
 
 
-#: Operators that give each row on.
-_KEEPING = frozenset(
-    (
-        "Project",
-        "Sort",
-        "Repartition",
-        "RepartitionByExpression",
-        "RebalancePartitions",
-        "SubqueryAlias",
-        "View",
-        "ResolvedHint",
-        "CollectMetrics",
-        "BatchEvalPython",
-        "ArrowEvalPython",
-        "InMemoryRelation",
-        "LogicalRDD",
-        "ExternalRDD",
-        "Union",
-        "Expand",
-        "Window",
-        "WindowInPandas",
-        "ArrowWindowPython",
-        "AttachDistributedSequence",
-        "LimitAll",
-    )
-)
+#: Operators that give each row on, some of them more than once.
+_GIVING_ON = KEEPING | {
+    "LogicalRDD",
+    "ExternalRDD",
+    "Union",
+    "Expand",
+    "Window",
+    "WindowInPandas",
+    "ArrowWindowPython",
+    "AttachDistributedSequence",
+    "LimitAll",
+}
 _JOIN = "Join"
 _JOIN_TYPE = re.compile(r"\w+")
 #: Join type -> the inputs whose rows it gives on, each at least once.
@@ -77,7 +64,7 @@ def may_drop(node: TopologyNode, side: int) -> bool:
     """May a row that comes by this input come out of it not at all?"""
     if node.name == _JOIN:
         return side not in _KEPT_SIDES.get(join_type(node), ())
-    return node.name not in _KEEPING or (side > 0 and node.name not in ("Union",))
+    return node.name not in _GIVING_ON or (side > 0 and node.name not in ("Union",))
 
 
 def ends_ids(node: TopologyNode, side: int) -> bool:

@@ -15,12 +15,12 @@ from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.model.lineage_graph import LineageGraph
 from spark_agent import contract
 
-__all__ = ["PlanEdges"]
+__all__ = ["KEEPING", "PlanEdges"]
 
 _Edge: TypeAlias = "tuple[int, int]"
 
 #: Operators that give each row on once, by the names that Spark's plans have for them.
-_KEEPING = frozenset(
+KEEPING = frozenset(
     {
         "Project",
         "Sort",
@@ -105,7 +105,7 @@ class PlanEdges:
         keeping = [
             (number, node.parents[0])
             for number, node in sorted(self._own.items())
-            if node.name in _KEEPING and len(node.parents) == 1
+            if node.name in KEEPING and len(node.parents) == 1
         ]
         for number, parent in keeping:
             if (parent, number) in rows:
