@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lineage_service.cli.query.output import Output, add_format_flags, moment, plain, print_line
-from lineage_service.cli.query.start import MAX_LIMIT, line_of_file, store_queries, whole_number
+from lineage_service.cli.query.start import add_limit_flag, line_of_file, store_queries
 from lineage_service.errors import InvalidQueryError
 from lineage_service.lineage import ChangedRow, ComparedRow, Comparison
 from lineage_service.queries import CompareQuery, column_names
@@ -40,13 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="A,B",
         help="the columns that name a row (default: none, and rows of equal input rows are paired)",
     )
-    parser.add_argument(
-        "--limit",
-        type=whole_number(1, MAX_LIMIT),
-        default=20,
-        metavar="N",
-        help=f"list at most this many rows of each kind (default: 20, at most {MAX_LIMIT:,})",
-    )
+    add_limit_flag(parser, "list at most this many rows of each kind")
     add_format_flags(parser)
 
 

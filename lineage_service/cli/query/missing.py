@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lineage_service.cli.query.output import Output, add_format_flags, plain, print_line, without_folders
-from lineage_service.cli.query.start import line_of_file, start_of, store_queries, whole_number
+from lineage_service.cli.query.start import add_limit_flag, line_of_file, start_of, store_queries
 from lineage_service.cli.query.trace_start import is_application, time_of
 from lineage_service.errors import InvalidQueryError
 from lineage_service.lineage import AskedInput, MissedOutput, Missing, MissingRow, RowEnd, RowOfInput
@@ -20,7 +20,6 @@ from lineage_service.settings import Settings
 
 __all__ = ["command", "configure"]
 
-_MAX_ROWS = 10_000
 #: No input has such a row, and no output.
 _NOTHING = 3
 
@@ -62,13 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--node", metavar="N", help="the operation that read FILE, or wrote what should have it"
     )
-    parser.add_argument(
-        "--limit",
-        type=whole_number(1, _MAX_ROWS),
-        default=20,
-        metavar="N",
-        help=f"at most this many rows of each input (default: 20, at most {_MAX_ROWS:,})",
-    )
+    add_limit_flag(parser, "at most this many rows of each input")
     add_format_flags(parser)
 
 

@@ -17,6 +17,7 @@ from lineage_service.store.flow_store import location_text
 
 __all__ = [
     "add_application",
+    "add_limit_flag",
     "add_page_flags",
     "add_row_flags",
     "columns_of",
@@ -34,14 +35,18 @@ def add_application(parser: argparse.ArgumentParser) -> None:
 
 
 def add_page_flags(parser: argparse.ArgumentParser, what: str, things: str = "records") -> None:
+    add_limit_flag(parser, f"at most this many {things} {what}")
+    parser.add_argument("--cursor", metavar="TEXT", help="go on where the answer before ended, as it says")
+
+
+def add_limit_flag(parser: argparse.ArgumentParser, description: str) -> None:
     parser.add_argument(
         "--limit",
         type=whole_number(1, MAX_LIMIT),
         default=20,
         metavar="N",
-        help=f"at most this many {things} {what} (default: 20, at most {MAX_LIMIT:,})",
+        help=f"{description} (default: 20, at most {MAX_LIMIT:,})",
     )
-    parser.add_argument("--cursor", metavar="TEXT", help="go on where the answer before ended, as it says")
 
 
 def add_row_flags(parser: argparse.ArgumentParser) -> None:
