@@ -38,6 +38,7 @@ test test-all: java $(STAMP)
 	$(BIN)/python -m scripts.page test
 	$(BIN)/python -m scripts.page build
 	$(BIN)/python -m scripts.jvm build
+	$(BIN)/python -m scripts.brief_jvm
 	$(BIN)/python -m pytest -q --require-services -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(LANE) $(RECORD)
 
 test: ## run the tests of every change, with a Kafka and a Neo4j of their own (WORKERS=1: one after the other)

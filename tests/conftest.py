@@ -31,7 +31,7 @@ TESTS = Path(__file__).parent
 CACHE = TESTS.parent / ".cache"
 _CONTAINER_DEADLINE_S = 120
 
-os.environ.setdefault("SPARK_SUBMIT_OPTS", brief_jvm.OPTIONS)
+os.environ.setdefault("SPARK_SUBMIT_OPTS", brief_jvm.options())
 # Never the user's own home of `lineage`, whose broker and store are somebody's.
 os.environ["LINEAGE_HOME"] = str(Path(os.environ.get("LINEAGE_HOME") or CACHE / "lineage").absolute())
 

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from pyspark import SparkContext
 
+from scripts import brief_jvm
 from tests.support.lanes import selected
 from tests.support.spark.application import Application, run_application
 from tests.support.spark.dataframe_oracle import Ran, run_cases
-from tests.support.spark.quick_spark import make_spark_home, stop_without_waiting
+from tests.support.spark.quick_spark import stop_without_waiting
 from tests.support.spark.sessions import Servers
 
 # Executors with and without lineage run this Python, not whichever `python3` comes first.
@@ -22,14 +23,21 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _jvm(tmp_path_factory: pytest.TempPathFactory) -> None:
+def _jvm() -> None:
     """Start the JVM without a conf. Started by a SparkContext, it would give that one's to all later ones."""
-    home = tmp_path_factory.mktemp("spark-home")
-    make_spark_home(home)
+    brief_jvm.make_home()
     stop_without_waiting()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_HOME", str(home))
+        patch.setenv("SPARK_HOME", str(brief_jvm.HOME))
         SparkContext._ensure_initialized()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _spark_home(_jvm: None) -> Iterator[None]:
+    """Jobs in processes of their own start Spark quickly, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_HOME", str(brief_jvm.HOME))
+        yield
 
 
 @pytest.fixture

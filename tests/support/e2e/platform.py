@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scripts import brief_jvm
+
 _DEADLINE_S = 240.0
 _BIN = Path(sys.executable).parent
 ROOT = Path(__file__).parents[3]
@@ -57,6 +59,7 @@ def platform(kafka: Any, neo4j: Any, folder: Path) -> Iterator[Platform]:
         "PATH": os.pathsep.join([str(_BIN), os.environ.get("PATH", os.defpath)]),
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_SUBMIT_OPTS": brief_jvm.OPTIONS,
         "SPARK_CONF_DIR": str(home),
         "LINEAGE_HOME": str(home),
         "LINEAGE_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
