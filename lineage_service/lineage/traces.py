@@ -55,6 +55,12 @@ class TracedNode(Result):
         default=None,
         metadata=doc("Of how many rows the remarks are: fewer than `total` if time ran out.", omit_none=True),
     )
+    sample: tuple[str, ...] | None = field(
+        default=None,
+        metadata=doc(
+            "With `remarks`: ids of at most five records, at even distances among all.", omit_none=True
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,6 +56,7 @@ from lineage_service.testing.memory.rows import (
     remarks_of,
     row_of,
     rows_of,
+    sample_of,
     schema_of,
     selected,
     with_columns,
@@ -269,6 +270,7 @@ class MemoryQueries:
                     warnings=() if query.filter is not None and only is node else None,
                     remarks=remarks,
                     remarks_of=None if remarks is None else len(hashes),
+                    sample=sample_of(index, node, hashes, query),
                 )
             )
         sizes = (

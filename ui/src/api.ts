@@ -524,6 +524,7 @@ export interface TracedNode {
   warnings?: string[] | null;
   remarks?: Remark[] | null;
   remarks_of?: number | null;
+  sample?: string[] | null;
 }
 
 /** The value of a record at one node of its trace. */

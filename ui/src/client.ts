@@ -52,6 +52,7 @@ export interface Client {
   rows(parameters: Parameters, options?: RequestOptions): Promise<Trace | Choices>;
   /** What changed between two runs. */
   compare(parameters: Parameters, options?: RequestOptions): Promise<Comparison>;
+  compareCsv(parameters: Parameters, options?: RequestOptions): Promise<Blob>;
   applications(parameters?: Parameters, options?: RequestOptions): Promise<Applications>;
   application(id: string, options?: RequestOptions): Promise<Application>;
   graph(id: string, options?: RequestOptions): Promise<Graph>;
@@ -85,6 +86,8 @@ export function makeClient(): Client {
     dataset: (parameters, options) => getJson(["api", "dataset"], parameters, options),
     rows: (parameters, options) => getJson(["api", "trace"], parameters, options),
     compare: (parameters, options) => getJson(["api", "compare"], parameters, options),
+    compareCsv: async (parameters, options = {}) =>
+      (await request(["api", "compare"], queryOf(parameters), "text/csv", options)).blob(),
     applications: (parameters, options) => getJson(["api", "applications"], parameters, options),
     application: (id, options) => getJson(applicationPath(id), {}, options),
     graph: (id, options) => getJson(applicationPath(id, "graph"), {}, options),

@@ -40,6 +40,44 @@ test.each([
     ],
   ],
   [
+    "#/app/local-1/nodes/3?where=city%20%3D%20%27Graz%27&full=1",
+    [
+      `lineage show local-1 3 --where "city = 'Graz'"`,
+      `curl -G localhost:8080/api/applications/local-1/nodes/3/records --data-urlencode "where=city = 'Graz'"`,
+    ],
+  ],
+  [
+    "#/dataset?name=/out&where=x%20%3E%201",
+    [
+      'lineage trace /out --where "x > 1"',
+      'curl -G localhost:8080/api/trace --data-urlencode dataset=/out --data-urlencode "where=x > 1"',
+      "lineage dataset /out",
+      "curl -G localhost:8080/api/dataset --data-urlencode name=/out",
+    ],
+  ],
+  [
+    "#/app/a/missing?path=/in.csv&row=4",
+    [
+      "lineage missing a /in.csv:5",
+      "curl -G localhost:8080/api/applications/a/missing --data-urlencode path=/in.csv -d row=4",
+    ],
+  ],
+  [
+    "#/app/a/missing?where=x%20%3E%201&path=/in&direction=forward",
+    [
+      'lineage missing a /in --where "x > 1" --input',
+      'curl -G localhost:8080/api/applications/a/missing --data-urlencode path=/in --data-urlencode "where=x > 1" -d direction=forward',
+    ],
+  ],
+  [
+    "#/app/a/missing?node=3&partition=1&offset=7",
+    [
+      'lineage missing a "1#7" --node 3',
+      "curl -G localhost:8080/api/applications/a/missing -d node=3 -d partition=1 -d offset=7",
+    ],
+  ],
+  ["#/app/a/missing", []],
+  [
     "#/app/a/trace?record=write%230%233&node=8&direction=backward",
     [
       'lineage trace a backward "write#0#3" --node 8 --depth 1',

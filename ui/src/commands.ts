@@ -1,6 +1,6 @@
 // What a view shows, as a command line and for curl. Pure.
 
-import type { Route, Start } from "./route";
+import type { DatasetRoute, MissingRoute, RecordsRoute, Route, Start, TraceRoute } from "./route";
 
 export interface Command {
   /** What it gives, where a view has several: "Where it came from". */
@@ -55,17 +55,8 @@ export function commandsOf(route: Route): Command[] {
         },
       ];
     }
-    case "dataset": {
-      const { name, namespace } = route;
-      return [
-        {
-          name: "",
-          terminal: lineOf(["dataset", name], { namespace }),
-          path: "api/dataset",
-          parameters: filled({ name, namespace }),
-        },
-      ];
-    }
+    case "dataset":
+      return datasetCommands(route);
     case "comparison":
       return comparisonCommand(route.query);
     case "applications": {
@@ -84,44 +75,92 @@ export function commandsOf(route: Route): Command[] {
         {
           name: "",
           terminal: lineOf(["graph", route.application], {}),
-          path: `api/applications/${encodeURIComponent(route.application)}/graph`,
+          path: pathOf(route.application, "graph"),
           parameters: [],
         },
       ];
-    case "records": {
-      const [text, key, partition, offset] = ["text", "key", "partition", "offset"].map((field) =>
-        route.query.get(field),
-      );
-      const { application, node } = route;
-      return [
-        {
-          name: "",
-          terminal: lineOf(["show", application, node], { text, key, partition, offset }),
-          path: `api/applications/${encodeURIComponent(application)}/nodes/${encodeURIComponent(node)}/records`,
-          parameters: filled({ text, key, partition, offset }),
-        },
-      ];
-    }
-    case "trace": {
-      const { application, start, whole, query } = route;
-      const directions = route.direction === "both" ? (["backward", "forward"] as const) : [route.direction];
-      return directions.map((direction) => {
-        const depth = whole ? null : (query.get(direction === "backward" ? "up" : "down") ?? 1);
-        const { record, flags } = startWords(start);
-        return {
-          name: direction === "backward" ? "Where it came from" : "What became of it",
-          terminal: lineOf(["trace", application, direction, ...record], { ...flags, depth }),
-          path: `api/applications/${encodeURIComponent(application)}/trace`,
-          parameters: filled({ direction, ...start, depth }),
-        };
-      });
-    }
+    case "records":
+      return [recordsCommand(route)];
+    case "trace":
+      return traceCommands(route);
+    case "missing":
+      return missingCommand(route);
     case "lag":
       return [{ name: "", terminal: "lineage status", path: "api/lag", parameters: [] }];
     default:
       return [];
   }
 }
+
+const pathOf = (application: string, ...more: string[]): string =>
+  ["api/applications", ...[application, ...more].map(encodeURIComponent)].join("/");
+
+/** The dataset; and the rows of it that are looked for. */
+function datasetCommands({ name, namespace, query }: DatasetRoute): Command[] {
+  const where = query.get("where");
+  const dataset: Command = {
+    name: where ? "The dataset" : "",
+    terminal: lineOf(["dataset", name], { namespace }),
+    path: "api/dataset",
+    parameters: filled({ name, namespace }),
+  };
+  if (!where) return [dataset];
+  const path = namespace === "" || namespace === "file" ? name : `${namespace}/${name}`;
+  const rows: Command = {
+    name: "The rows",
+    terminal: lineOf(["trace", path], { where }),
+    path: "api/trace",
+    parameters: filled({ dataset: path, where }),
+  };
+  return [rows, dataset];
+}
+
+function recordsCommand({ application, node, query }: RecordsRoute): Command {
+  const [text, where, key, partition, offset] = ["text", "where", "key", "partition", "offset"].map((field) =>
+    query.get(field),
+  );
+  const flags = { text, where, key, partition, offset };
+  return {
+    name: "",
+    terminal: lineOf(["show", application, node], flags),
+    path: pathOf(application, "nodes", node, "records"),
+    parameters: filled(flags),
+  };
+}
+
+function traceCommands(route: TraceRoute): Command[] {
+  const { application, start, whole, query } = route;
+  const directions = route.direction === "both" ? (["backward", "forward"] as const) : [route.direction];
+  return directions.map((direction) => {
+    const depth = whole ? null : (query.get(direction === "backward" ? "up" : "down") ?? 1);
+    const { record, flags } = startWords(start);
+    return {
+      name: direction === "backward" ? "Where it came from" : "What became of it",
+      terminal: lineOf(["trace", application, direction, ...record], { ...flags, depth }),
+      path: pathOf(application, "trace"),
+      parameters: filled({ direction, ...start, depth }),
+    };
+  });
+}
+
+function missingCommand({ application, query }: MissingRoute): Command[] {
+  const [path, row, record, node, partition, offset, where, direction, output] = MISSING.map((name) => query.get(name));
+  const parameters = filled(Object.fromEntries(MISSING.map((name) => [name, query.get(name)])));
+  if (parameters.length === 0) return [];
+  const isPosition = partition != null && offset != null;
+  const start = isPosition ? `${partition}#${offset}` : (record ?? (path && row ? `${path}:${Number(row) + 1}` : path));
+  const line = lineOf(["missing", application, ...(start ? [start] : [])], { where, node, output });
+  return [
+    {
+      name: "",
+      terminal: direction === "forward" ? `${line} --input` : line,
+      path: pathOf(application, "missing"),
+      parameters,
+    },
+  ];
+}
+
+const MISSING = ["path", "row", "record", "node", "partition", "offset", "where", "direction", "output"] as const;
 
 function comparisonCommand(query: URLSearchParams): Command[] {
   const [dataset, before, after, key] = ["dataset", "before", "after", "key"].map((field) => query.get(field) ?? "");

@@ -3,9 +3,10 @@
 import type { Missing, MissingRow, ReachedRow, RowEnd } from "./api";
 import { type Client, isAbort, Problem } from "./client";
 import { type Child, h, replace } from "./dom";
-import { count, fileName, nodeNumber } from "./format";
+import { applicationOf, callSite, count, nodeNumber } from "./format";
 import { applicationHref, type MissingRoute, recordsHref, traceHref } from "./route";
-import { loading, notice, showFailure } from "./states";
+import { loading, notice, refusal, showFailure } from "./states";
+import { filePlace, readable } from "./trace/texts";
 import type { View, ViewContext } from "./view";
 
 export function missingView(container: HTMLElement, context: ViewContext, first: MissingRoute): View<MissingRoute> {
@@ -26,7 +27,7 @@ export function missingView(container: HTMLElement, context: ViewContext, first:
     } catch (error) {
       if (isAbort(error)) return;
       if (error instanceof Problem && (error.status === 404 || error.status === 422)) {
-        replace(results, h("pre", { class: "notice code empty", role: "alert" }, error.message));
+        replace(results, refusal(error));
       } else {
         showFailure(results, error, () => update({ view: "missing", application, query }));
       }
@@ -68,7 +69,8 @@ function resultOf(missing: Missing): Child[] {
         {},
         h("h2", {}, h("code", {}, textOf(row))),
         h("p", { class: "soft" }, placeOf(row), " · ", traceLink(row)),
-        h("ul", {}, ends.map(endOf), reached.map(reachedOf)),
+        ends.map(endOf),
+        reached.map(reachedOf),
       ),
     ),
     missing.truncated && notice("caution", "More rows fulfil the condition than are listed: narrow it."),
@@ -96,10 +98,10 @@ const inputsOf = (inputs: NonNullable<Missing["inputs"]>): Child => [
   ),
 ];
 
-const textOf = (row: MissingRow | ReachedRow): string => row.text ?? row.record_id ?? "";
+const textOf = (row: MissingRow | ReachedRow): string => readable(row.text ?? row.record_id ?? "");
 
 const placeOf = (row: MissingRow | ReachedRow): string =>
-  row.path === null || row.line === null ? (row.record_id ?? "") : `${fileName(row.path)}, line ${row.line}`;
+  row.path === null || row.line === null ? (row.record_id ?? "") : `${filePlace(row.path)}, line ${row.line}`;
 
 const traceLink = (row: MissingRow | ReachedRow): Child =>
   row.record_id !== null &&
@@ -117,34 +119,37 @@ const outputsOf = (outputs: MissingRow["outputs"]): Child =>
     !output.exact && h("span", { class: "warning" }, " · perhaps: an upper bound"),
   ]);
 
-const applicationOf = (nodeId: string): string => nodeId.slice(0, nodeId.lastIndexOf("#"));
+/** What is said of one end, with its name before it. */
+const fact = (name: string, ...value: Child[]): Child => [h("dt", {}, name), h("dd", {}, value)];
 
 function endOf(row: MissingRow): Child {
   const ends = row.ended === null ? row.candidates : [row.ended];
-  const word = row.ended !== null ? "it ended at " : "it ended at one of ";
   return h(
-    "li",
-    {},
-    "Not in ",
-    outputsOf(row.outputs),
-    ": ",
-    ends.length > 0 && word,
-    ends.length === 1 && ends[0] !== undefined
-      ? operationOf(ends[0])
-      : h(
-          "ul",
-          {},
-          ends.map((end) => h("li", {}, operationOf(end))),
+    "section",
+    { class: row.ended === null ? "end is-unsure" : "end" },
+    h(
+      "dl",
+      {},
+      fact("Not in", outputsOf(row.outputs)),
+      ends.length > 0 &&
+        fact(
+          row.ended === null ? "It ended at one of these" : "It ended at",
+          ends.map((end) => h("div", {}, operationOf(end))),
         ),
-    row.reason !== "" && h("p", { class: "warning" }, `Not exact: ${row.reason}.`),
+      row.reason !== "" && fact("Not exact", h("span", { class: "warning" }, `${row.reason}.`)),
+    ),
   );
 }
 
 const operationOf = (end: RowEnd): Child => [
-  h("strong", {}, `${end.name} (${nodeNumber(end.node_id)})`),
-  end.call_site !== "" && h("span", { class: "soft" }, ` at ${end.call_site}`),
-  ": ",
-  h("code", {}, end.why),
+  h(
+    "a",
+    { href: recordsHref(applicationOf(end.node_id), nodeNumber(end.node_id)) },
+    `${end.name} (${nodeNumber(end.node_id)})`,
+  ),
+  end.call_site !== "" && h("span", { class: "soft", title: end.call_site }, ` at ${callSite(end.call_site)}`),
+  h("div", {}, h("code", {}, end.why)),
 ];
 
-const reachedOf = (row: ReachedRow): Child => h("li", {}, "In ", outputsOf(row.outputs));
+const reachedOf = (row: ReachedRow): Child =>
+  h("section", { class: "end is-there" }, h("dl", {}, fact("In", outputsOf(row.outputs))));

@@ -1,18 +1,19 @@
 // The records of one node: what the node is, a search, and a table page by page. Each row leads to the record's trace.
 
-import type { Application, Graph, Node as Operation, RecordPage, Record as Row } from "./api";
-import { save } from "./client";
+import type { Application, Graph, Node as Operation, RecordPage } from "./api";
+import { Problem, save } from "./client";
 import { type Child, h, replace } from "./dom";
 import { completeness, count, expressionText, nodeNumber, number } from "./format";
 import { isPassThrough, neighbours, passedRows } from "./passthrough";
 import { queryOf, recordsHref, type RecordsRoute, traceHref } from "./route";
-import { loading, notice, showFailure } from "./states";
-import { table } from "./table";
-import { filePlace } from "./trace/texts";
+import { loading, notice, refusal, showFailure } from "./states";
+import { recordTable } from "./trace/rows";
+import { isShortened } from "./values";
 import type { View, ViewContext } from "./view";
 
 const PAGE = 50;
-const PARAMETERS = ["text", "key", "partition", "offset", "cursor", "limit"];
+const PARAMETERS = ["text", "where", "key", "partition", "offset", "cursor", "limit"];
+const FILTERS = ["text", "where", "key", "partition"];
 /** Rows in one file: what a spreadsheet takes. */
 const CSV_ROWS = 1_000_000;
 
@@ -64,17 +65,19 @@ export function recordsView(container: HTMLElement, context: ViewContext, first:
     void describe();
     const query = parameters();
     if (!query.has("limit")) query.set("limit", String(PAGE));
+    query.set("columns", "*");
     try {
       const page = await context.client.records(route.application, route.node, query, { signal });
       replace(resultList, ...resultsOf(page));
       context.announce(total(page));
     } catch (error) {
-      showFailure(resultList, error, show);
+      if (error instanceof Problem && error.status === 422) replace(resultList, refusal(error));
+      else showFailure(resultList, error, show);
     }
     if (!signal.aborted) container.removeAttribute("aria-busy");
   };
 
-  const isFiltered = () => ["text", "key", "partition"].some((name) => route.query.get(name));
+  const isFiltered = () => FILTERS.some((name) => route.query.get(name));
 
   const total = ({ total: all, records }: RecordPage) => {
     const onThisPage = records.length > 0 && records.length !== all ? `, ${number(records.length)} on this page` : "";
@@ -86,7 +89,7 @@ export function recordsView(container: HTMLElement, context: ViewContext, first:
     h("p", { class: "soft" }, total(page)),
     page.warnings.map((warning) => notice("caution", warning)),
     page.records.length > 0
-      ? recordTable(route.application, page)
+      ? tableOf(page)
       : notice(
           "empty",
           page.next !== null
@@ -97,10 +100,39 @@ export function recordsView(container: HTMLElement, context: ViewContext, first:
                 : "No record matches."
               : "This operation has no records.",
         ),
-    pages(page.next),
+    pages(page),
   ];
 
-  const pages = (next: string | null) => {
+  const tableOf = (page: RecordPage): Child => {
+    const node = nodeNumber(page.node_id);
+    const isFull = route.query.get("full") === "1";
+    const query = new URLSearchParams(route.query);
+    if (isFull) query.delete("full");
+    else query.set("full", "1");
+    const isShort = isShortened(page.records.map(({ source }) => source?.columns));
+    return [
+      isShort &&
+        h(
+          "p",
+          { class: "small" },
+          h(
+            "a",
+            { href: recordsHref(route.application, route.node, query) },
+            isFull ? "Round long values" : "Show whole values",
+          ),
+        ),
+      recordTable({
+        caption: "Records",
+        records: page.records,
+        schema: page.schema,
+        keyOf: ({ record_id }) => record_id,
+        hrefOf: ({ partition, offset }) => traceHref(route.application, { node, partition, offset }),
+        isFull,
+      }),
+    ];
+  };
+
+  const pages = ({ next, records }: RecordPage) => {
     const to = (cursor: string | null) => {
       const query = new URLSearchParams(route.query);
       if (cursor === null) query.delete("cursor");
@@ -112,11 +144,11 @@ export function recordsView(container: HTMLElement, context: ViewContext, first:
       { class: "pages", "aria-label": "Pages" },
       route.query.has("cursor") && h("a", { href: to(null) }, "First page"),
       next !== null && h("a", { href: to(next), rel: "next" }, "Next page"),
-      csvButton(),
+      csvButton(records.some(({ source }) => source?.columns != null)),
     );
   };
 
-  const csvButton = () => {
+  const csvButton = (hasColumns: boolean) => {
     const button: HTMLButtonElement = h(
       "button",
       {
@@ -127,6 +159,7 @@ export function recordsView(container: HTMLElement, context: ViewContext, first:
           button.disabled = true;
           const query = parameters();
           query.delete("cursor");
+          if (hasColumns) query.set("columns", "*");
           try {
             const { text, rows, isAll } = await context.client.csv(route.application, { node: route.node }, query, {
               signal: saving.signal,
@@ -239,7 +272,8 @@ function searchForm(search: (query: URLSearchParams) => void) {
   };
   const count = { type: "number", min: 0, step: 1, class: "short" };
   const fields = [
-    field("text", "Text in the record", { type: "search", size: 30 }),
+    field("text", "Text in the record", { type: "search", size: 24 }),
+    field("where", "Rows for which", { type: "search", class: "code", size: 34, spellcheck: "false" }),
     field("key", "Exact key", { type: "search" }),
     field("partition", "Partition", count),
     field("offset", "From offset", count),
@@ -263,41 +297,4 @@ function searchForm(search: (query: URLSearchParams) => void) {
       for (const { input } of fields) input.value = query.get(input.name) ?? "";
     },
   };
-}
-
-function recordTable(application: string, page: RecordPage): HTMLElement {
-  const has = (part: "key" | "value" | "source") => page.records.some((record) => record[part] != null);
-  const node = nodeNumber(page.node_id);
-  const text = (value: string | null | undefined) => value != null && h("code", {}, value);
-  return table<Row>({
-    caption: "Records",
-    rows: page.records,
-    key: ({ record_id }) => record_id,
-    opens: true,
-    columns: [
-      {
-        name: "Record",
-        kind: "narrow",
-        cell: ({ record_id, partition, offset }) =>
-          h("a", { href: traceHref(application, { node, partition, offset }) }, record_id),
-      },
-      { name: "Key", isUsed: has("key"), cell: ({ key }) => text(key) },
-      { name: "Value", isUsed: has("value"), cell: ({ value }) => text(value) },
-      {
-        name: "Row",
-        isUsed: has("source"),
-        cell: ({ source }) =>
-          source != null && [
-            source.text === null ? h("em", {}, "no text") : h("code", {}, source.text),
-            source.warning !== null && h("div", { class: "warning" }, `⚠ ${source.warning}`),
-          ],
-      },
-      {
-        name: "Location",
-        isUsed: has("source"),
-        cell: ({ source }) =>
-          source != null && h("span", { class: "id", title: source.path }, `${filePlace(source.path)}:${source.line}`),
-      },
-    ],
-  });
 }

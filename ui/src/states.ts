@@ -11,6 +11,10 @@ export const notice = (kind: "caution" | "failure" | "empty", ...children: Child
 /** Shown until the result is there. It appears only after a moment (style.css). */
 export const loading = (what = "Loading …"): HTMLElement => h("p", { class: "loading", role: "status" }, what);
 
+/** The service's words: the place in a condition has a caret below it, so every character has the same width. */
+export const refusal = ({ status, message }: Problem): HTMLElement =>
+  h("pre", { class: `notice code ${status === 404 ? "empty" : "failure"}`, role: "alert" }, message);
+
 /** Where to go on from an address that leads nowhere. */
 export const waysOn = (): HTMLElement =>
   h(

@@ -16,6 +16,7 @@ from lineage_service.queries import ALL_COLUMNS, TraceQuery
 from lineage_service.testing.memory.lineages import LineageIndex, position_of
 from lineage_service.tracing.files.path_patterns import PathPattern
 from lineage_service.tracing.files.searched_database import searched_database
+from lineage_service.tracing.query.reached_rows import SAMPLE_SIZE
 from lineage_service.tracing.query.remarks import remarks_on
 from lineage_service.tracing.query.row_order import ordered
 
@@ -64,6 +65,18 @@ def remarks_of(
         return None
     records = (index.records[hash_][1] for hash_ in hashes)
     return remarks_on([(record.record_id, record.source) for record in records if record.source], {})
+
+
+def sample_of(
+    index: LineageIndex, node: Node, hashes: Sequence[str], query: TraceQuery
+) -> tuple[str, ...] | None:
+    """At even distances among all, which are by partition and offset."""
+    end = "source" if query.direction == "backward" else "sink"
+    if not query.remarks or node.kind != end:
+        return None
+    count = min(SAMPLE_SIZE, len(hashes))
+    chosen = (hashes[(2 * at + 1) * len(hashes) // (2 * count)] for at in range(count))
+    return tuple(index.records[hash_][1].record_id for hash_ in chosen)
 
 
 def rows_of(index: LineageIndex, dataset: str | None, node: str | None) -> list[str]:

@@ -5,7 +5,9 @@ They are read in pieces, so that what was read in time can be used.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from time import monotonic
 
 from lineage_service.errors import InvalidQueryError
@@ -21,17 +23,33 @@ from lineage_service.tracing.query.requested_columns import no_such_column, requ
 from lineage_service.tracing.query.row_order import Place, ordered
 from spark_agent import contract
 
-__all__ = ["ReachedRows"]
+__all__ = ["SAMPLE_SIZE", "ReachedRows", "spread_places"]
 
 _PIECE = 20_000
 #: More rows are not ordered.
 _MOST_ORDERED = 1_000_000
 #: More rows are not looked at for a remark.
 _MOST_LOOKED_AT = 200_000
+#: Records of a sample.
+SAMPLE_SIZE = 5
 
 
 class _TimeOver(Exception):
     """What was read until now is all that is used."""
+
+
+def spread_places(arrived: Mapping[int, Integers], most: int) -> list[Place]:
+    """So many places at even distances among all, by partition and offset; all where they are fewer."""
+    partitions = sorted(arrived)
+    ends = list(accumulate(len(arrived[partition]) for partition in partitions))
+    total = ends[-1] if ends else 0
+    count = min(most, total)
+    places: list[Place] = []
+    for index in ((2 * at + 1) * total // (2 * count) for at in range(count)):
+        nth = bisect_right(ends, index)
+        offsets = arrived[partitions[nth]]
+        places.append((partitions[nth], int(offsets[index - ends[nth] + len(offsets)])))
+    return places
 
 
 class ReachedRows:

@@ -265,6 +265,7 @@ class LineageQueries:
                 schema,
                 remarks,
                 remarks_of,
+                listed.sample(opened, node),
                 matches=None if selection is None else len(selection.places),
                 warnings=None if selection is None else selection.warnings,
             )

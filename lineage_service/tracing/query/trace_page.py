@@ -20,7 +20,7 @@ from lineage_service.tracing.columns.time_budget import time_budget
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.model.elements import TaskRun, TopologyNode
-from lineage_service.tracing.query.reached_rows import ReachedRows
+from lineage_service.tracing.query.reached_rows import SAMPLE_SIZE, ReachedRows, spread_places
 from lineage_service.tracing.query.remarks import LEAST_ROWS
 from lineage_service.tracing.query.row_order import Place
 from lineage_service.tracing.query.value_search import search_of
@@ -147,11 +147,7 @@ class TracePage:
 
         Remarks are on the ends of a trace, once: with its first page.
         """
-        query = self._query
-        end = "source" if query.direction == "backward" else "sink"
-        if not query.remarks or query.cursor is not None or node.kind != end:
-            return None, None
-        if self._only not in (None, contract.node_id(opened.application.application_id, node.number)):
+        if not self._has_remarks(opened, node):
             return None, None
         arrived = self._walk(opened).by_partition(node.number)
         if not self._locations.has_files(node, arrived):
@@ -159,6 +155,20 @@ class TracePage:
         if sum(map(len, arrived.values())) < LEAST_ROWS:
             return (), sum(map(len, arrived.values()))
         return ReachedRows(self._locations, opened, node, arrived).remarks(check, self._remarks_until)
+
+    def sample(self, opened: Opened, node: TopologyNode) -> tuple[str, ...] | None:
+        """Ids of records at even distances among all of an end of the trace; None where no remarks are."""
+        if not self._has_remarks(opened, node):
+            return None
+        places = spread_places(self._walk(opened).by_partition(node.number), SAMPLE_SIZE)
+        return tuple(contract.record_id(node.kind, *place) for place in places)
+
+    def _has_remarks(self, opened: Opened, node: TopologyNode) -> bool:
+        query = self._query
+        end = "source" if query.direction == "backward" else "sink"
+        is_asked_for = query.remarks and query.cursor is None and node.kind == end
+        node_id = contract.node_id(opened.application.application_id, node.number)
+        return is_asked_for and self._only in (None, node_id)
 
     def _walk(self, opened: Opened) -> TraceWalk:
         walk = self._trace.segments[opened.application.application_id][1]

@@ -86,6 +86,7 @@ class ShownRecords:
     schema: tuple[Column, ...] | None = None
     remarks: tuple[Remark, ...] | None = None
     remarks_of: int | None = None
+    sample: tuple[str, ...] | None = None
     matches: int | None = None
     warnings: tuple[str, ...] | None = None
 
@@ -140,6 +141,7 @@ def nodes_of(
             schema=shown.schema,
             remarks=shown.remarks,
             remarks_of=shown.remarks_of,
+            sample=shown.sample,
             matches=shown.matches,
             warnings=shown.warnings,
         )

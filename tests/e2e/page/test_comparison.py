@@ -18,6 +18,8 @@ from tests.support.linked_applications import Applications
 ROWS = {
     "monday": ("Graz,5", "Linz,7", "Wels,3"),
     "tuesday": ("Graz,5", "Linz,8", "Wels,3", "Ried,2"),
+    "may": tuple(f"Graz,{at}" for at in range(130)),
+    "june": tuple(f"Linz,{at}" for at in range(120)),
 }
 
 
@@ -70,6 +72,42 @@ def test_the_form_asks_again_and_the_address_says_what(page, url):
     expect(page.locator("tbody tr")).to_have_count(3)
     assert page.url.endswith("#/compare?before=monday&after=tuesday&key=value")
     page.errors.clear()  # the browser's own words for the 422
+
+
+def test_many_rows_come_in_pages_and_those_of_one_kind_by_themselves(page, url):
+    page.goto(f"{url}#/compare?before=may&after=june")
+    expect(page.locator("main")).to_contain_text("0 rows changed, 130 gone, 120 new, 0 the same.")
+    expect(page.locator("tbody tr")).to_have_count(50)
+    expect(page.locator("main")).to_contain_text("1 to 50 of 200")
+    page.get_by_role("link", name="Next page").click()
+    expect(page.locator("main")).to_contain_text("51 to 100 of 200")
+    page.get_by_role("link", name="new 120").click()
+    expect(page.locator("main")).to_contain_text("1 to 50 of 100")
+    expect(page.locator("tbody tr .sign").first).to_have_text("new")
+    page.get_by_role("link", name="List up to 1,000").click()
+    expect(page.locator("main")).to_contain_text("1 to 50 of 120")
+    assert page.url.endswith("#/compare?before=may&after=june&kind=new&limit=1000")
+
+
+def test_all_that_differs_is_had_as_csv(page, url):
+    page.goto(f"{url}#/compare?before=may&after=june")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="All as CSV").click()
+    lines = saved.value.path().read_text().splitlines()
+    assert lines[0].startswith("change,key,was,is,")
+    assert len(lines) == 1 + 130 + 120
+
+
+def test_runs_lead_to_their_applications_and_the_comparison_is_copied_as_a_command(page, url):
+    page.goto(f"{url}#/compare?before=monday&after=tuesday")
+    expect(page.locator("tbody tr")).to_have_count(2)
+    page.get_by_text("Copy command").click()
+    expect(page.locator("#commands")).to_contain_text("lineage compare monday tuesday")
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="tuesday").first.click()
+    expect(page.locator("h1")).to_contain_text("tuesday")
+    page.go_back()
+    expect(page.locator("tbody tr")).to_have_count(2)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

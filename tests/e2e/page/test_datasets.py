@@ -21,7 +21,9 @@ from tests.support.e2e.browser import opened, served, violations
 
 DAY = 86_400_000
 #: Conditions, as they are in addresses.
-NORTH, BOTH, WRONG = map(quote, ("value like 'North%'", "value like '%,%'", "valu = 1"))
+NORTH, BOTH, WRONG, NOBODY = map(
+    quote, ("value like 'North%'", "value like '%,%'", "valu = 1", "value = 'nobody'")
+)
 BEGAN = 1_795_000_000_000
 SCHEMA = [
     {"name": "airport", "type": "string", "nullable": True},
@@ -230,6 +232,29 @@ def test_what_cannot_be_understood_is_shown_with_its_place(page, sums):
     page.keyboard.press("Enter")
     expect(page.locator(".found pre.empty")).to_be_visible()
     page.errors.clear()  # the browser's own words for the 422 and the 404
+
+
+def test_what_no_row_fulfils_leads_to_the_inputs_that_lack_it(page, sums):
+    page.goto(f"{sums}&where={NOBODY}")
+    page.get_by_role("link", name="Why is there no such row?").click()
+    expect(page.locator("h1")).to_have_text("Why is it not in the output?")
+    expect(page.locator("main")).to_contain_text("No input has such a row.")
+    expect(page.locator("#trail")).to_contain_text("Sums by shop")
+    page.get_by_text("Copy command").click()
+    expect(page.locator("#commands")).to_contain_text("--where \"value = 'nobody'\"")
+    page.go_back()
+    expect(page.locator(".found pre.empty")).to_be_visible()
+    page.errors.clear()  # the browser's own words for the 404
+
+
+def test_a_dataset_leads_to_what_changed_between_its_runs(page, url):
+    page.goto(f"{url}#/dataset?name=/data/monthly")
+    page.get_by_role("link", name="Compare what its last two runs wrote").click()
+    expect(page.locator("h1")).to_have_text("What changed")
+    expect(page.get_by_role("textbox", name="Dataset")).to_have_value("/data/monthly")
+    page.go_back()
+    expect(page.locator("h1")).to_have_text("/data/monthly")
+    page.errors.clear()  # these rows are not there
 
 
 def test_columns_and_words_are_suggested(page, url):

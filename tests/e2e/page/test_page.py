@@ -187,7 +187,8 @@ def test_all_records_are_had_as_csv(page, url):
     assert saved.value.suggested_filename == f"{APP}-0.csv"
     lines = saved.value.path().read_text().splitlines()
     assert len(lines) == 262
-    assert lines[0].startswith("record_id,")
+    assert lines[0].startswith("lineage.record_id,")
+    assert lines[0].endswith(",flight,airport,hour,delay")
     expect(page.get_by_role("button", name="CSV: all 261 rows")).to_be_visible()
 
 

@@ -97,9 +97,18 @@ def test_a_row_that_is_in_no_output_says_at_which_operation_it_ended(page, url):
     page.get_by_role("link", name="Why is it not in the output?").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Why is it not in the output?")
     expect(page.locator("main")).to_contain_text("North,open,90")
-    expect(page.locator("main")).to_contain_text(
-        "it ended at filter (1): filter: its function was not true of it"
-    )
+    end = page.locator(".end")
+    expect(end.locator("dd").last).to_contain_text("filter (1)")
+    expect(end).to_contain_text("filter: its function was not true of it")
     assert violations(page) == []
+    page.get_by_text("Copy command").click()
+    expect(page.locator("#commands")).to_contain_text(f"lineage missing {api_store.APP} ")
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="its trace").click()
+    expect(page.locator(".trace-panel")).to_contain_text("North,open,90")
+    page.go_back()
+    page.locator(".end").get_by_role("link").first.click()
+    expect(page.locator("h1")).to_contain_text("Sums by shop")
+    page.go_back()
     page.go_back()
     expect(page.locator(".trace-panel")).to_contain_text("North,open,90")

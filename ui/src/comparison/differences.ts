@@ -1,8 +1,8 @@
 // The rows that differ, whatever became of them: what each was and is, and the input rows behind it. Pure.
 
 import type { ChangedInput, ComparedRow, Comparison } from "../api";
-import { shownValue, type ShownValue } from "../datasets/matches";
-import { fileName } from "../format";
+import { filePlace } from "../trace/texts";
+import { shownValue, type ShownValue } from "../values";
 
 /** A value of a row. */
 export interface Cell extends ShownValue {
@@ -69,4 +69,4 @@ export function reasonText({ kind, because, note }: Difference): string {
   return kind === "changed" ? "its input rows are the same in both runs" : "the other run has its input rows, too";
 }
 
-export const placeOf = ({ path, line }: ChangedInput): string => `${fileName(path)}:${line}`;
+export const placeOf = ({ path, line }: ChangedInput): string => `${filePlace(path)}:${line}`;

@@ -6,9 +6,11 @@ import { copyLine } from "../copy";
 import { type Child, h, replace } from "../dom";
 import { count, nodeNumber, number } from "../format";
 import { applicationHref, datasetHref, type DatasetRoute, missingHref, queryOf, traceHref } from "../route";
-import { loading, notice, showFailure } from "../states";
-import { table } from "../table";
+import { loading, notice, refusal, showFailure } from "../states";
+import { type Column, table } from "../table";
+import { valueOf } from "../trace/rows";
 import { filePlace } from "../trace/texts";
+import { columnsOf } from "../values";
 import type { ViewContext } from "../view";
 import {
   commandLine,
@@ -20,7 +22,7 @@ import {
   type Suggestions,
   suggestionsAt,
 } from "./conditions";
-import { columnsOf, type Matches, matchesOf, shownValue } from "./matches";
+import { type Matches, matchesOf } from "./matches";
 
 /** Rows at which one trace may start. */
 const MOST_STARTS = 10_000;
@@ -121,7 +123,11 @@ export function makeFinder(context: ViewContext, first: DatasetRoute): Finder {
       const parameters = { dataset: about.path, where, columns: "*", cursor };
       const matches = matchesOf(await context.client.rows(parameters, { signal }));
       if (signal.aborted) return;
-      replace(results, resultOf(matches, where, route), commandsOf(about.path, where, matches.total !== 1, context));
+      replace(
+        results,
+        resultOf(matches, where, route, about),
+        commandsOf(about.path, where, matches.total !== 1, context),
+      );
       context.announce(foundText(matches));
     } catch (error) {
       if (isAbort(error)) return;
@@ -161,10 +167,6 @@ export function makeFinder(context: ViewContext, first: DatasetRoute): Finder {
   };
 }
 
-/** The service's words: the place in the condition has a caret below it, so every character has the same width. */
-const refusal = ({ status, message }: Problem): HTMLElement =>
-  h("pre", { class: `notice code ${status === 404 ? "empty" : "failure"}`, role: "alert" }, message);
-
 /** Of what an application wrote: a question for the rows of its inputs. */
 function whyNot({ written, path }: DatasetSummary, where: string): Child {
   if (written === null) return null;
@@ -177,7 +179,7 @@ function foundText({ total, rows, name }: Matches): string {
   return `${some} of what ${name} wrote or read`;
 }
 
-function resultOf(matches: Matches, where: string, route: DatasetRoute): Child {
+function resultOf(matches: Matches, where: string, route: DatasetRoute, about: DatasetSummary): Child {
   const { application, name, total, rows, warnings, next } = matches;
   const pageHref = (cursor: string | null) => {
     const query = new URLSearchParams(route.query);
@@ -197,7 +199,7 @@ function resultOf(matches: Matches, where: string, route: DatasetRoute): Child {
       ".",
     ),
     warnings.map((warning) => notice("caution", warning)),
-    rowsTable(matches),
+    rowsTable(matches, about),
     h(
       "nav",
       { class: "pages", "aria-label": "Pages of rows" },
@@ -220,8 +222,11 @@ function allOf({ application, nodes, total }: Matches, where: string): Child {
   ]);
 }
 
-function rowsTable({ application, rows }: Matches): HTMLElement {
-  const names = columnsOf(rows);
+function rowsTable({ application, rows }: Matches, { schema }: DatasetSummary): HTMLElement {
+  const columns = columnsOf(
+    rows.map((row) => row.columns),
+    schema,
+  );
   const hrefOf = ({ node_id: node, record_id: record }: Choice) =>
     traceHref(application, { record, node: nodeNumber(node) });
   return table<Choice>({
@@ -235,8 +240,13 @@ function rowsTable({ application, rows }: Matches): HTMLElement {
         kind: "narrow",
         cell: (row) => h("a", { href: hrefOf(row), "aria-label": `Trace ${placeOf(row)}` }, "Trace"),
       },
-      ...names.map((name) => ({ name, cell: ({ columns }: Choice) => cellOf(columns, name) })),
-      { name: "Text", isUsed: names.length === 0, cell: ({ text }) => text !== null && h("code", {}, text) },
+      ...columns.map(({ name, type, isNumber }): Column<Choice> => ({
+        name,
+        type,
+        ...(isNumber ? { kind: "count" as const } : {}),
+        cell: (row) => valueOf(row.columns, name),
+      })),
+      { name: "Text", isUsed: columns.length === 0, cell: ({ text }) => text !== null && h("code", {}, text) },
       {
         name: "Location",
         cell: (row) => [
@@ -246,12 +256,6 @@ function rowsTable({ application, rows }: Matches): HTMLElement {
       },
     ],
   });
-}
-
-function cellOf(columns: Choice["columns"], name: string): Child {
-  if (columns === null || !(name in columns)) return null;
-  const { text, full, isNull } = shownValue(columns[name]);
-  return isNull ? h("span", { class: "soft" }, text) : h("span", { title: full }, text);
 }
 
 const placeOf = ({ path, line, record_id: record }: Choice): string =>

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Choice, Choices, Trace } from "../api";
-import { columnsOf, matchesOf, shownValue } from "./matches";
+import { matchesOf } from "./matches";
 
 const choice = (columns: Choice["columns"]): Choice => ({
   node_id: "app#8",
@@ -44,16 +44,4 @@ test("several rows are those to choose from, and the only one is the start of it
     total: 1,
     rows: [choice({ a: 1 })],
   });
-});
-
-test("columns are those of any row", () => {
-  expect(columnsOf([choice({ a: 1, b: 2 }), choice(null), choice({ c: 1, a: 2 })])).toEqual(["a", "b", "c"]);
-});
-
-test("fractions are rounded for reading, and nothing else is changed", () => {
-  expect(shownValue(57.81349206349206)).toMatchObject({ text: "57.8135", full: "57.81349206349206" });
-  expect(shownValue(0.5)).toMatchObject({ text: "0.5", full: null });
-  expect(shownValue(1234567)).toMatchObject({ text: "1234567", full: null });
-  expect(shownValue(null)).toMatchObject({ text: "null", isNull: true });
-  expect(shownValue([1, { a: 2 }])).toMatchObject({ text: '[1,{"a":2}]' });
 });

@@ -43,30 +43,3 @@ export function matchesOf(result: Trace | Choices): Matches {
     warnings: [],
   };
 }
-
-/** Columns that any of the rows has, in the order of the first that has them. */
-export const columnsOf = (rows: readonly Choice[]): string[] => [
-  ...new Set(rows.flatMap(({ columns }) => Object.keys(columns ?? {}))),
-];
-
-export interface ShownValue {
-  text: string;
-  /** All of it, where the text has less. */
-  full: string | null;
-  isNull: boolean;
-  isNumber: boolean;
-}
-
-const DIGITS = 6;
-
-/** A value for a cell: fractions are rounded for reading. */
-export function shownValue(value: unknown): ShownValue {
-  const isNumber = typeof value === "number";
-  if (value === null || value === undefined) return { text: "null", full: null, isNull: true, isNumber: false };
-  if (isNumber && !Number.isInteger(value)) {
-    const text = String(Number(value.toPrecision(DIGITS)));
-    return { text, full: text === String(value) ? null : String(value), isNull: false, isNumber };
-  }
-  const text = typeof value === "object" ? JSON.stringify(value) : String(value);
-  return { text, full: null, isNull: false, isNumber };
-}

@@ -93,7 +93,8 @@ export function makeNeighbours(context: ViewContext): Neighbours {
       box.setAttribute("aria-busy", "true");
       delete box.dataset.elements;
       const net = netOf(graph);
-      const placed = await layoutGraph(layoutRequestOf(net), signal).catch((error: unknown) => {
+      const frame = { width: box.clientWidth, height: HEIGHTS.most };
+      const placed = await layoutGraph({ ...layoutRequestOf(net), frame }, signal).catch((error: unknown) => {
         if (signal.aborted) return null;
         throw error;
       });

@@ -3,10 +3,12 @@
 //
 // Boxes within a box are laid out first, to the right or down, whichever makes the drawing larger in its frame; then the
 // outer ones, each as large as its contents. That keeps the pieces small, so that hundreds of boxes take a moment, and
-// boxes of one holder together. Lines from holder to holder all take the bends of one line between the two.
+// boxes of one holder together. Lines from holder to holder all take the bends of one line between the two. A long chain
+// is laid out in rows (rows.ts).
 
 import { Graph, layout } from "@dagrejs/dagre";
 import { groupBy } from "../groups";
+import { inRows, zoomIn } from "./rows";
 
 export interface Box {
   id: string;
@@ -31,7 +33,12 @@ export interface LayoutRequest {
   /** Between neighbours, and between layers. */
   gap?: { x: number; y: number };
   /** Room of the drawing: of several layouts the one is taken that is largest in it. */
-  frame?: { width: number; height: number };
+  frame?: Frame;
+}
+
+interface Frame {
+  width: number;
+  height: number;
 }
 
 /** Where lines lead. */
@@ -49,7 +56,7 @@ export interface Placement {
   bends: { [id: string]: Point[] };
 }
 
-interface Piece extends Placement {
+export interface Piece extends Placement {
   width: number;
   height: number;
 }
@@ -59,20 +66,28 @@ const PADDING = 18;
 const TITLE = 20;
 /** How much smaller a drawing may be that leads to the right throughout. */
 const PREFERRED = 1.05;
+/** A smaller drawing is laid out in rows, if that makes it so much larger. */
+const READABLE = 0.75;
+const WORTH = 1.15;
 /** Beyond this many boxes a simpler ranking is used, which takes half of the time. */
 const LARGE = 60;
 
 export function placementOf({ boxes, lines, gap = { x: 24, y: 44 }, frame }: LayoutRequest): Placement {
+  if (frame === undefined) return nested(boxes, lines, gap, "right");
   const isFramed = boxes.some(({ parent }) => parent !== undefined);
-  if (!isFramed || frame === undefined) return nested(boxes, lines, gap, "right");
-  if (boxes.length > LARGE) return nested(boxes, lines, gap, "down");
-  const zoom = ({ width, height }: Piece) => Math.min(1, frame.width / width, frame.height / height);
-  const [right, down] = [nested(boxes, lines, gap, "right"), nested(boxes, lines, gap, "down")];
-  return zoom(right) * PREFERRED >= zoom(down) ? right : down;
+  const within: Direction[] = !isFramed ? ["right"] : boxes.length > LARGE ? ["down"] : ["right", "down"];
+  const largest = (room?: Frame): Piece =>
+    within
+      .map((direction) => nested(boxes, lines, gap, direction, room))
+      .reduce((right, down) => (zoomIn(right, frame) * PREFERRED >= zoomIn(down, frame) ? right : down));
+  const strip = largest();
+  if (zoomIn(strip, frame) >= READABLE) return strip;
+  const rows = largest(frame);
+  return zoomIn(rows, frame) > zoomIn(strip, frame) * WORTH ? rows : strip;
 }
 
-/** `within`: where lines between boxes of one holder lead. */
-function nested(boxes: Box[], lines: Line[], gap: { x: number; y: number }, within: Direction): Piece {
+/** `within`: where lines between boxes of one holder lead. In a `room`, what leads to the right may be in rows. */
+function nested(boxes: Box[], lines: Line[], gap: { x: number; y: number }, within: Direction, room?: Frame): Piece {
   const holder = new Map(boxes.map(({ id, parent }) => [id, parent ?? id]));
   const joined = lines.filter(({ source, target }) => source !== target && holder.has(source) && holder.has(target));
   const members = groupBy(
@@ -82,7 +97,8 @@ function nested(boxes: Box[], lines: Line[], gap: { x: number; y: number }, with
   const inner = new Map<string, Piece>();
   for (const [id, content] of members) {
     const inside = joined.filter(({ source, target }) => holder.get(source) === id && holder.get(target) === id);
-    inner.set(id, layoutPiece(content, inside, gap, within));
+    const piece = layoutPiece(content, inside, gap, within);
+    inner.set(id, room === undefined || within === "down" ? piece : inRows(piece, content, inside, room));
   }
   const between = new Map<string, Line>();
   for (const line of joined) {
@@ -93,18 +109,16 @@ function nested(boxes: Box[], lines: Line[], gap: { x: number; y: number }, with
     const room = { width: Math.max(width, line.width ?? 0), height: Math.max(height, line.height ?? 0) };
     between.set(id, { id, source, target, ...room });
   }
-  const outer = layoutPiece(
-    boxes
-      .filter(({ parent }) => parent === undefined)
-      .map(({ id, width, height }) => {
-        const content = inner.get(id);
-        if (content === undefined) return { id, width, height };
-        return { id, width: content.width + 2 * PADDING, height: content.height + 2 * PADDING + TITLE };
-      }),
-    [...between.values()],
-    gap,
-    "right",
-  );
+  const outermost = boxes
+    .filter(({ parent }) => parent === undefined)
+    .map(({ id, width, height }) => {
+      const content = inner.get(id);
+      if (content === undefined) return { id, width, height };
+      return { id, width: content.width + 2 * PADDING, height: content.height + 2 * PADDING + TITLE };
+    });
+  const joining = [...between.values()];
+  const strip = layoutPiece(outermost, joining, gap, "right");
+  const outer = room === undefined ? strip : inRows(strip, outermost, joining, room);
   return { ...combined(joined, holder, inner, outer), width: outer.width, height: outer.height };
 }
 

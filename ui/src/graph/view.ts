@@ -34,10 +34,10 @@ const HELP =
   "Arrow keys move between operations, Enter opens an operation or a stage, + and - zoom, 0 shows all, Escape clears the selection. " +
   "The table below has the same content.";
 /** Room that the rest of the page takes above and below the drawing, at least. */
-const AROUND = 300;
+const AROUND = 250;
 const LEAST_HEIGHT = 220;
 /** A drawing smaller than this cannot be read: its stages are closed at first. */
-const LEAST_ZOOM = 0.5;
+const LEAST_ZOOM = 0.6;
 /** Of an expression in the table; one that points at it reads all of it. */
 const MOST_CHARACTERS = 120;
 

@@ -24,7 +24,7 @@ import { type Bounds, boundsOf, fitAll, reveal, type Viewport } from "./viewport
 
 /** Heights of the drawing: as high as what it shows, with room for the rest of the page. */
 const LEAST_HEIGHT = 240;
-const AROUND = 290;
+const AROUND = 230;
 const MARGIN = 32;
 /** Elements that are marked in one task, so that the page stays responsive. */
 const MARK_SLICE = 80;
@@ -36,7 +36,7 @@ export type Choice =
   | { kind: "record"; hash: string }
   | { kind: "more"; node: string }
   | { kind: "further"; side: Side }
-  | { kind: "folded"; side: Side };
+  | { kind: "folded"; key: string };
 
 type Mark = "lit" | "dim";
 
@@ -134,6 +134,7 @@ export function makeDrawing(stage: HTMLElement, listener: DrawingListener): Draw
   };
   /** As high as all of it is in this width. */
   const setHeight = (bounds: Bounds): void => {
+    graph.resize();
     const scale = Math.min(1, (graph.width() - MARGIN) / (bounds.right - bounds.left));
     const height = (bounds.bottom - bounds.top) * scale + MARGIN;
     holder.style.height = `${Math.round(Math.max(LEAST_HEIGHT, Math.min(innerHeight - AROUND, height)))}px`;
@@ -286,7 +287,7 @@ function choiceOf(data: { kind?: string; markOf?: string }): Choice | null {
     case "further":
       return { kind: "further", side: markOf as Side };
     case "folded":
-      return { kind: "folded", side: markOf as Side };
+      return { kind: "folded", key: markOf };
     default:
       return null;
   }
@@ -318,12 +319,11 @@ function elementsOf(lineage: RecordLineage, picture: Picture, placement: Placeme
     }
     if (more > 0) add(moreName(node.id), "stub", { label: `+${number(more)} more`, kind: "more", markOf: node.id });
   }
-  for (const [side, nodes] of picture.folded) {
-    add(foldedName(side), "stub", {
-      label: `${number(nodes.length)} more operations\nin the tables below`,
-      kind: "folded",
-      markOf: side,
-    });
+  for (const [key, { nodes, canOpen }] of picture.folded) {
+    const label = canOpen
+      ? `${number(nodes.length)} operations\nclick to show each`
+      : `${number(nodes.length)} more operations\nin the tables below`;
+    add(foldedName(key), "stub", { label, kind: "folded", markOf: key });
   }
   for (const side of picture.further) {
     const label = side === "backward" ? "← one operation back" : "one operation forward →";

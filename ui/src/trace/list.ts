@@ -42,7 +42,7 @@ export function makeList(listener: ListListener): List {
         sectionOf(lineage, group, operations, recordHref, listHref, listener),
       );
       const folded = [...picture.folded.values()]
-        .flat()
+        .flatMap(({ nodes }) => nodes)
         .map((node) =>
           h("li", {}, h("a", { href: listHref(node.id) }, operationLabel(node)), ` · ${count(node.total, "record")}`),
         );
@@ -94,7 +94,14 @@ function sectionOf(
       !node.exact && h("span", { class: "warning" }, " · not exact"),
       node.reason !== "" && h("span", { class: "soft" }, ` · ${node.reason}`),
     ),
-    records.length > 0 && recordTable(node.id, records, `Drawn records of ${operationLabel(node)}`, recordHref),
+    records.length > 0 &&
+      recordTable({
+        caption: `Drawn records of ${operationLabel(node)}`,
+        records,
+        schema: node.schema,
+        keyOf: (record) => hashOf(node.id, record),
+        hrefOf: (record) => recordHref(node.id, record),
+      }),
     more > 0 &&
       h(
         "p",

@@ -31,6 +31,8 @@ export interface LineageNode {
   readonly exact: boolean;
   readonly total: number;
   readonly records: readonly TraceRecord[];
+  /** Of the columns of its rows. */
+  readonly schema?: TracedNode["schema"];
   readonly reason: string;
   readonly application: string;
   readonly applicationName: string;

@@ -8,7 +8,7 @@ import { loading, notice } from "../states";
 import type { Endpoints } from "./endpoints";
 import type { Direction, RecordLineage, TracedRecord } from "./model";
 import type { Values } from "./results";
-import { type RecordHref, recordOf, sourceText } from "./rows";
+import { type RecordHref, recordOf, sourceColumns } from "./rows";
 import * as sentences from "./sentences";
 import { textOf } from "./texts";
 
@@ -143,7 +143,7 @@ function oneRecord(
   const fact = (name: string, ...value: Child[]): Child => h("div", {}, h("dt", {}, name), h("dd", {}, value));
   return [
     h("h2", {}, node.side === "centre" ? "The record" : "In the trace"),
-    record.source ? sourceText(record) : h("code", {}, textOf(record)),
+    record.source ? sourceColumns(record, node.schema) : h("code", {}, textOf(record)),
     h(
       "dl",
       { class: "facts" },

@@ -36,7 +36,7 @@ describe.each(SHAPES)("a lineage that is %s", (_, shape) => {
   test.each([5, 6])("accounts for every record: drawn, behind a +n, or folded (seed %i)", (seed) => {
     const { lineage } = randomTrace(seed, shape);
     const picture = drawn(lineage);
-    const folded = [...picture.folded.values()].flat();
+    const folded = [...picture.folded.values()].flatMap(({ nodes }) => nodes);
     const accounted = picture.groups.reduce((sum, group) => sum + group.boxes.length + group.more, 0);
     expect(accounted + folded.reduce((sum, traced) => sum + traced.total, 0)).toBe(picture.total);
     expect(picture.groups.length + folded.length).toBe(lineage.nodes.length);

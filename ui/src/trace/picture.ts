@@ -3,6 +3,8 @@
 // two operations, and at last operations in the middle as one element. Knows nothing of positions.
 
 import type { Adjacency } from "./adjacency";
+import { type Chosen, NOTHING_CHOSEN, spread } from "./chosen";
+import { type Fold, fold } from "./folds";
 import { hashOf, type LineageNode, pairKey, type RecordLineage, type Side } from "./model";
 import { charactersIn, widthOf } from "./size";
 import { placeOf, readable, shortened, textOf } from "./texts";
@@ -13,13 +15,12 @@ export const MAX_DRAWN = 500;
 export const FIRST_DRAWN = 4;
 /** How many each "+n more" adds. */
 export const MORE_DRAWN = 20;
-const MAX_GROUPS = 80;
 
 /** Names of headings and stubs. */
 export const headName = (nodeId: string): string => `head ${nodeId}`;
 export const moreName = (nodeId: string): string => `more ${nodeId}`;
 export const furtherName = (side: Side): string => `further ${side}`;
-export const foldedName = (side: Side): string => `folded ${side}`;
+export const foldedName = (key: string): string => `folded ${key}`;
 
 export interface Box {
   /** `NODE_ID#RECORD_ID`. */
@@ -29,6 +30,8 @@ export interface Box {
   readonly isCentre: boolean;
   /** It is far from all others of its operation. */
   readonly isOutlier: boolean;
+  /** It is of a sample of all, or led to the record from one that is. */
+  readonly isSampled: boolean;
   readonly hasWarning: boolean;
 }
 
@@ -53,8 +56,8 @@ export interface Picture {
   readonly groups: readonly Group[];
   readonly links: readonly Link[];
   readonly bundles: readonly Link[];
-  /** Operations that are not drawn individually, by side: one element for each side that has any. */
-  readonly folded: ReadonlyMap<Side, readonly LineageNode[]>;
+  /** Operations that are not drawn individually: one element for each of these. */
+  readonly folded: ReadonlyMap<string, Fold>;
   /** The sides on which the trace continues. */
   readonly further: ReadonlySet<Side>;
   /** How many elements all that is, at most MOST_DRAWN. */
@@ -63,21 +66,27 @@ export interface Picture {
   readonly total: number;
   /** Of a record. */
   readonly width: number;
+  /** How many stand side by side, from the sources to the results. */
+  readonly layers: number;
 }
 
 export interface DrawOptions {
   /** Records of an operation that someone asked for, by node id. */
   readonly more: ReadonlyMap<string, number>;
   readonly further: ReadonlySet<Side>;
-  /** Rows that stand out, and what they became on the way to the record, by hash: they are drawn first. */
-  readonly outliers?: { readonly rows: ReadonlySet<string>; readonly ways: ReadonlySet<string> };
+  /** What is drawn first. */
+  readonly chosen?: Chosen;
+  /** Folds that were opened. */
+  readonly unfolded?: ReadonlySet<string>;
 }
 
-const NONE: ReadonlySet<string> = new Set();
-
 export function pictureOf(lineage: RecordLineage, adjacency: Adjacency, options: DrawOptions): Picture {
-  const { single, folded } = fold(lineage.nodes);
-  const width = widthOf(new Set(single.map(({ layer }) => layer)).size + folded.size + options.further.size);
+  const { single, folds: folded } = fold(lineage, options.unfolded ?? new Set());
+  const stubs = [...folded.values()];
+  const inLayers = [...single, ...stubs.filter(({ canOpen }) => canOpen)];
+  const apart = stubs.filter(({ canOpen }) => !canOpen).length + options.further.size;
+  const layers = new Set(inLayers.map(({ layer }) => layer)).size + apart;
+  const width = widthOf(layers);
   // An operation is a frame and its heading.
   const fixed = 2 * single.length + folded.size + options.further.size;
   const limits = new Map(single.map((node) => [node.id, Math.max(FIRST_DRAWN, options.more.get(node.id) ?? 0)]));
@@ -110,24 +119,8 @@ export function pictureOf(lineage: RecordLineage, adjacency: Adjacency, options:
     drawn: drawing.boxes,
     total: lineage.nodes.reduce((sum, node) => sum + node.total, 0),
     width,
+    layers,
   };
-}
-
-/** Where there are too many operations, those between the record's neighbours and the files are folded. */
-function fold(nodes: readonly LineageNode[]): {
-  single: readonly LineageNode[];
-  folded: Map<Side, readonly LineageNode[]>;
-} {
-  if (nodes.length <= MAX_GROUPS) return { single: nodes, folded: new Map() };
-  const rank = (node: LineageNode): number =>
-    node.side === "centre" ? -2 : node.kind === "operator" ? Math.abs(node.layer) : -1;
-  const byRank = [...nodes].sort((a, b) => rank(a) - rank(b));
-  const single = new Set(byRank.slice(0, MAX_GROUPS));
-  const folded = new Map<Side, LineageNode[]>();
-  for (const node of nodes) {
-    if (!single.has(node)) folded.set(node.side, [...(folded.get(node.side) ?? []), node]);
-  }
-  return { single: nodes.filter((node) => single.has(node)), folded };
 }
 
 function quotasUpTo(limits: ReadonlyMap<string, number>): number[] {
@@ -149,7 +142,7 @@ function candidateWith(
   single: readonly LineageNode[],
   limits: ReadonlyMap<string, number>,
   quota: number,
-  { characters, outliers }: { characters: number; outliers?: DrawOptions["outliers"] },
+  { characters, chosen = NOTHING_CHOSEN }: { characters: number; chosen?: Chosen },
 ): Candidate {
   const drawnHashes = new Set<string>();
   const perNode = new Map<string, readonly Box[]>();
@@ -159,9 +152,10 @@ function candidateWith(
     const hashes = node.records.map((record) => hashOf(node.id, record));
     const isLinked = (hash: string): boolean =>
       [...adjacency.inputs(hash), ...adjacency.outputs(hash)].some((other) => drawnHashes.has(other));
-    const isOnWay = (hash: string): boolean => outliers?.ways.has(hash) ?? false;
+    const isOnWay = (hash: string): boolean => chosen.outlierWays.has(hash);
     const linked = hashes.length <= most ? hashes : hashes.filter(isLinked);
-    const taken = new Set(hashes.filter(isOnWay).slice(0, most));
+    const sampled = hashes.filter((hash) => chosen.sampleWays.has(hash));
+    const taken = new Set([...new Set([...hashes.filter(isOnWay), ...sampled])].slice(0, most));
     for (const hash of [...spread(linked, most - taken.size), ...hashes]) {
       if (taken.size >= most) break;
       taken.add(hash);
@@ -171,7 +165,7 @@ function candidateWith(
       .sort((a, b) => Number(isOnWay(hashOf(node.id, b))) - Number(isOnWay(hashOf(node.id, a))))
       .map((record) => {
         const hash = hashOf(node.id, record);
-        const isOutlier = (outliers?.rows ?? NONE).has(hash);
+        const isOutlier = chosen.outliers.has(hash);
         const place = textOf(record) === placeOf(record) ? "" : placeOf(record);
         return {
           hash,
@@ -179,6 +173,7 @@ function candidateWith(
           place: shortened(place, characters),
           isCentre: node.side === "centre",
           isOutlier,
+          isSampled: chosen.sampleWays.has(hash),
           hasWarning: Boolean(record.source?.warning),
         };
       });
@@ -195,20 +190,14 @@ function candidateWith(
   return { groups, links, boxes: drawnHashes.size, stubs: groups.filter((group) => group.more > 0).length };
 }
 
-/** So many of these, at even distances. */
-const spread = <Item>(items: readonly Item[], most: number): readonly Item[] =>
-  items.length <= most
-    ? items
-    : Array.from({ length: Math.max(0, most) }, (_, at) => items[Math.floor((at * items.length) / most)] as Item);
-
 /** Links of the pairs of operations that have most become one, until there is room; pairs without a line get one. */
 function bundleLinks(
   lineage: RecordLineage,
   drawing: Candidate,
-  folded: ReadonlyMap<Side, readonly LineageNode[]>,
+  folded: ReadonlyMap<string, Fold>,
   room: number,
 ): { links: readonly Link[]; bundles: readonly Link[] } {
-  const foldedIn = new Map([...folded].flatMap(([side, nodes]) => nodes.map((node) => [node.id, foldedName(side)])));
+  const foldedIn = new Map([...folded].flatMap(([key, { nodes }]) => nodes.map((node) => [node.id, foldedName(key)])));
   const drawn = new Set(drawing.groups.map((group) => group.node.id));
   const nodeOf = (hash: string): string => lineage.recordsByHash.get(hash)?.node.id ?? "";
   const pairs = new Map<string, { from: string; to: string; links: Link[] }>();

@@ -33,6 +33,8 @@ interface PlacedGroup {
   readonly layer: number;
   readonly number: number;
   readonly items: readonly string[];
+  /** It stands for several operations, which are not drawn. */
+  readonly isStub?: boolean;
 }
 
 export interface PlacementRequest {
@@ -41,8 +43,8 @@ export interface PlacementRequest {
   readonly groups: readonly PlacedGroup[];
   /** Pairs of operations that lines lead between, one for each line: [from, to]. */
   readonly joined: readonly (readonly [string, string])[];
-  /** The layers of what is folded, on each side that has any. */
-  readonly folded: readonly { readonly side: Side; readonly layers: readonly number[] }[];
+  /** What stands for the middle of a side, in front of (as the data goes) that layer. */
+  readonly folded: readonly { readonly side: Side; readonly layer: number }[];
   readonly further: readonly Side[];
 }
 
@@ -67,19 +69,27 @@ export function requestOf(picture: Picture): PlacementRequest {
     nodeOf.set(node.id, node.id);
     for (const box of boxes) nodeOf.set(box.hash, node.id);
   }
+  const groups = picture.groups.map(({ node, boxes, more }) => ({
+    id: node.id,
+    layer: node.layer,
+    number: Number(node.number),
+    items: [...boxes.map((box) => box.hash), ...(more > 0 ? [moreName(node.id)] : [])],
+  }));
+  const stubs = [...picture.folded]
+    .filter(([, { canOpen }]) => canOpen)
+    .map(([key, { layer, nodes }]) => {
+      const name = foldedName(key);
+      nodeOf.set(name, name);
+      return { id: name, layer, number: Number(nodes[0]?.number ?? 0), items: [name], isStub: true };
+    });
   return {
     width: picture.width,
-    groups: picture.groups.map(({ node, boxes, more }) => ({
-      id: node.id,
-      layer: node.layer,
-      number: Number(node.number),
-      items: [...boxes.map((box) => box.hash), ...(more > 0 ? [moreName(node.id)] : [])],
-    })),
+    groups: [...groups, ...stubs],
     joined: [...picture.links, ...picture.bundles].flatMap((link) => {
       const [from, to] = [nodeOf.get(link.from), nodeOf.get(link.to)];
       return from === undefined || to === undefined ? [] : [[from, to] as const];
     }),
-    folded: [...picture.folded].map(([side, nodes]) => ({ side, layers: nodes.map((node) => node.layer) })),
+    folded: [...picture.folded.values()].flatMap(({ side, canOpen, layer }) => (canOpen ? [] : [{ side, layer }])),
     further: [...picture.further],
   };
 }
@@ -111,10 +121,9 @@ export function placementOf(request: PlacementRequest): Placement {
   const further = (side: Side): void => {
     if (request.further.includes(side)) placeStub(furtherName(side));
   };
-  // The stub of the folded operations is where most of them were: between it and the record are only neighbours.
-  const folded = request.folded.map(({ side, layers: all }) => ({
+  const folded = request.folded.map(({ side, layer }) => ({
     side,
-    before: side === "backward" ? Math.max(...all) + 0.5 : Math.min(...all) - 0.5,
+    before: side === "backward" ? layer + 0.5 : layer - 0.5,
   }));
   const placeFolded = (from: number, to: number): void => {
     for (const { side, before } of folded) if (from < before && before <= to) placeStub(foldedName(side));
@@ -136,6 +145,7 @@ export function placementOf(request: PlacementRequest): Placement {
 }
 
 function blockOf(group: PlacedGroup, width: number): Block {
+  if (group.isStub === true) return { group, lines: 1, width: STUB_WIDTH, height: HEIGHT };
   const items = Math.max(1, group.items.length);
   const lines = Math.min(items, Math.max(LINES, Math.ceil(Math.sqrt(SQUARE * items))));
   const columns = Math.ceil(items / lines);
@@ -213,6 +223,11 @@ function placeBlock(
   spots: Map<string, Spot>,
 ): { name: string; spot: Spot }[] {
   const { group, lines, width, height } = block;
+  if (group.isStub === true) {
+    const spot = { x, y, width, height };
+    spots.set(group.id, spot);
+    return [{ name: group.id, spot }];
+  }
   const top = y - height / 2;
   spots.set(group.id, { x, y, width, height });
   spots.set(headName(group.id), { x, y: top + PAD / 2 + HEADER / 2, width: width - 2, height: HEADER });

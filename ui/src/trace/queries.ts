@@ -21,6 +21,13 @@ export interface TraceOptions {
   readonly cursor?: string | null;
   /** Say which rows at the ends of the trace stand out. */
   readonly remarks?: boolean;
+  /** List rows by these columns, too: "a,b", or "*" for all. */
+  readonly columns?: string;
+  /** With `only`: order all of its rows by this column, the smallest first or (`desc`) the largest. */
+  readonly sort?: string | null;
+  readonly desc?: boolean | null;
+  /** With `only`: list only records that fulfil this condition. */
+  readonly filter?: string | null;
 }
 
 export async function fetchTrace(

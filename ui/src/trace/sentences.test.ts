@@ -41,8 +41,8 @@ describe("the address", () => {
   const states: TraceState[] = [
     FIRST_STATE,
     {
+      ...FIRST_STATE,
       up: 3,
-      down: 1,
       more: new Map([
         ["app#12", 25],
         ["local-1:2#3", 45],

@@ -58,22 +58,22 @@ export function startsText(traces: readonly DirectedTrace[]): string {
 
 /** How much of the lineage is drawn. */
 export function drawn(picture: Picture): string {
-  const folded = [...picture.folded.values()].reduce((sum, nodes) => sum + nodes.length, 0);
+  const folded = [...picture.folded.values()].reduce((sum, { nodes }) => sum + nodes.length, 0);
   const parts = [
     `${picture.drawn < picture.total ? "A sample is drawn: " : "Drawn: "}${share(picture.drawn, picture.total, "record")}`,
     `of ${count(picture.groups.length + folded, "operation")}`,
   ];
-  if (folded > 0) parts.push(`(${number(folded)} in the middle as one)`);
+  if (folded > 0)
+    parts.push(`(${number(folded)} in the middle as ${picture.folded.size === 1 ? "one" : picture.folded.size})`);
   const flows = picture.bundles.reduce((sum, bundle) => sum + bundle.flows, 0);
   const lines =
     flows > 0
       ? ` ${count(flows, "flow")} between them are drawn as ${count(picture.bundles.filter((bundle) => bundle.flows > 0).length, "line")} between operations.`
       : "";
-  const hasOutliers = picture.groups.some(({ boxes }) => boxes.some(({ isOutlier }) => isOutlier));
-  const which =
-    picture.drawn < picture.total
-      ? `: ${hasOutliers ? "the rows that stand out (◆), and " : ""}some of the first of each`
-      : "";
+  const boxes = picture.groups.flatMap((group) => group.boxes);
+  const outliers = boxes.some(({ isOutlier }) => isOutlier) ? "the rows that stand out (◆), and " : "";
+  const others = boxes.some(({ isSampled }) => isSampled) ? "some from among all rows" : "some of the first of each";
+  const which = picture.drawn < picture.total ? `: ${outliers}${others}` : "";
   return `${parts.join(" ")}${which}.${lines}`;
 }
 

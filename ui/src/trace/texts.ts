@@ -1,7 +1,7 @@
 // The text of a record: the row of its file, else its value, else its key, else its id.
 
-import { shownValue } from "../datasets/matches";
 import { fileName } from "../format";
+import { rounded, shownValue } from "../values";
 import type { TraceRecord } from "./results";
 
 /** The text by which users know the record. */
@@ -12,15 +12,13 @@ export function textOf(record: TraceRecord): string {
 /** The same for reading at a glance: columns in place of JSON, fractions rounded. */
 export function readable(text: string): string {
   const columns = columnsIn(text);
-  if (columns === null)
-    return text.replace(FRACTION, (fraction) => String(Number(Number(fraction).toPrecision(DIGITS))));
+  if (columns === null) return text.replace(FRACTION, (fraction) => rounded(Number(fraction)));
   return Object.entries(columns)
     .map(([name, value]) => `${name} ${shownValue(value).text}`)
     .join(" · ");
 }
 
-/** Digits of a fraction that tell more than a reader takes in. */
-const DIGITS = 6;
+/** With more digits than a reader takes in. */
 const FRACTION = /(?<![\w.])-?\d+\.\d{6,}(?![\w.])/gu;
 const MOST_PARSED = 2_000;
 /** JavaScript's numbers are too short for it. */
@@ -46,8 +44,12 @@ export function filePlace(path: string): string {
   const folders = path.split("/").slice(0, -1);
   const first = folders.length - [...folders].reverse().findIndex((folder) => !/^[^=]+=/.test(folder));
   const partitions = first > folders.length ? folders : folders.slice(first);
-  return [...partitions, fileName(path)].join("/");
+  return [...partitions, shortFile(fileName(path))].join("/");
 }
+
+/** Spark's part files, without what only makes their names unique: `part-00003….parquet`. */
+export const shortFile = (name: string): string =>
+  name.replace(/^(part-\d+)-[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}[-.]c\d+.*?(\.[a-z]+)?$/u, "$1…$2");
 
 /** At most this many whole characters, with an ellipsis where it is cut; line ends and tabs become one blank. */
 export function shortened(text: string, most: number): string {

@@ -14,12 +14,12 @@ import { continuesBeyond, type Endpoints, endpointsOf } from "./endpoints";
 import { makeList } from "./list";
 import { type DirectedTrace, type Direction, lineageOf, type RecordLineage, type Side } from "./model";
 import { makePanel } from "./panel";
-import { fetchOutliers, withOutliers } from "./outliers";
-import { type DrawOptions, FIRST_DRAWN, MORE_DRAWN, pictureOf } from "./picture";
+import { type Chosen, chosenOf, fetchChosen, NOTHING_CHOSEN, withChosen } from "./chosen";
+import { FIRST_DRAWN, MORE_DRAWN, pictureOf } from "./picture";
 import { fetchDirectedTrace, Graphs, type TraceQuery } from "./queries";
 import { type RecordHref, startOf } from "./rows";
 import * as sentences from "./sentences";
-import { FIRST_STATE, limitOf, MAX_LIMIT, readState, stateQuery, type TraceState } from "./state";
+import { FIRST_STATE, FIRST_TABLE, limitOf, MAX_LIMIT, readState, stateQuery, type TraceState } from "./state";
 import { makeTable, type Table } from "./table";
 
 /** What the API answered about the lineage that is shown. */
@@ -29,11 +29,12 @@ interface LoadedTrace {
   readonly whole: Map<Direction, DirectedTrace>;
   readonly lineage: RecordLineage;
   readonly adjacency: Adjacency;
-  readonly outliers: NonNullable<DrawOptions["outliers"]>;
+  readonly chosen: Chosen;
   operations: sentences.Operations;
 }
 
-const NO_OUTLIERS = { rows: new Set<string>(), ways: new Set<string>() };
+/** Layers that can be read beside the panel; of more, the drawing has all of the width. */
+const BESIDE_PANEL = 6;
 
 export function traceView(container: HTMLElement, context: ViewContext, first: TraceRoute): View<TraceRoute> {
   const heading = h("h1", { tabindex: -1 }, "Trace of a record");
@@ -84,7 +85,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
       start: startOf(nodeId, record),
       query: new URLSearchParams(),
     });
-  const listHref = (nodeId: string): string => href(routeWith({ list: nodeId }));
+  const listHref = (nodeId: string): string => href(routeWith({ list: nodeId, table: FIRST_TABLE }));
 
   // -- loading ---------------------------------------------------------------------------------------
 
@@ -102,7 +103,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
           return fetchDirectedTrace(
             context.client,
             queryIn(direction),
-            { limit, hops, values: true, remarks: route.whole },
+            { limit, hops, values: true, remarks: route.whole, columns: "*" },
             signal,
           );
         }),
@@ -118,7 +119,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
         whole,
         lineage,
         adjacency: adjacencyOf(lineage.flows),
-        outliers: NO_OUTLIERS,
+        chosen: NOTHING_CHOSEN,
         operations: sentences.operationsOf(loadedGraphs),
       };
       if (signal.aborted || isClosed) return;
@@ -127,7 +128,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
       announceRecord();
       show();
       await Promise.all([...directions().map((direction) => loadEndpoints(direction, signal)), loadValues(signal)]);
-      await loadOutliers(signal);
+      await loadChosen(signal);
     } catch (error) {
       if (signal.aborted) return;
       showFailure(notices, error, () => void load());
@@ -191,30 +192,25 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     }
   }
 
-  /** Draws the rows that stand out, which are mostly not among those that were listed. */
-  async function loadOutliers(signal: AbortSignal): Promise<void> {
+  /** Draws the rows that stand out and a sample of all, which are mostly not among those that were listed. */
+  async function loadChosen(signal: AbortSignal): Promise<void> {
     const current = loaded;
     const [record] = current?.lineage.centre.records ?? [];
     if (current === null || record === undefined || current.lineage.centre.total > 1) return;
     const { id: node } = current.lineage.centre;
-    const drawnNodes = new Set(current.lineage.nodes.map(({ id }) => id));
+    const drawnNodes = current.lineage.nodes;
+    if (drawnNodes.every(({ total, records }) => total <= records.length)) return;
+    const listed = new Set(drawnNodes.filter(({ total, records }) => total <= records.length).map(({ id }) => id));
     const centre = { hash: `${node}#${record.record_id}`, node };
-    const found = await fetchOutliers(context.client, current.whole.values(), centre, signal);
-    const paths = found.filter((path) => drawnNodes.has(path.node));
+    const paths = await fetchChosen(context.client, current.whole.values(), centre, listed, signal);
     if (paths.length === 0 || signal.aborted || current !== loaded) return;
-    const traces = current.traces.map((trace) => withOutliers(trace, paths));
+    const traces = current.traces.map((trace) => withChosen(trace, paths));
     const loadedGraphs = await graphs.of(applicationsOf(traces), signal);
     const lineage = lineageOf(
       traces,
       loadedGraphs.flatMap((graph) => graph.edges),
     );
-    const rows = new Set(paths.map(({ outlier }) => outlier));
-    const ways = new Set(
-      paths.flatMap(({ records }) =>
-        [...records].flatMap(([id, all]) => all.map(({ record_id }) => `${id}#${record_id}`)),
-      ),
-    );
-    loaded = { ...current, traces, lineage, adjacency: adjacencyOf(lineage.flows), outliers: { rows, ways } };
+    loaded = { ...current, traces, lineage, adjacency: adjacencyOf(lineage.flows), chosen: chosenOf(paths) };
     show();
   }
 
@@ -247,7 +243,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
   function show(): void {
     if (loaded === null || drawing === null) return;
     const sides = new Set<Side>(loaded.traces.filter(further).map((trace) => trace.direction));
-    const key = JSON.stringify([[...sides], [...state.more]]);
+    const key = JSON.stringify([[...sides], [...state.more], [...state.unfolded]]);
     if (drawn?.trace !== loaded || drawn.key !== key) {
       drawn = { trace: loaded, key };
       draw(loaded, drawing, sides);
@@ -258,11 +254,17 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
   }
 
   function draw(
-    { lineage, adjacency, traces, operations, outliers }: LoadedTrace,
+    { lineage, adjacency, traces, operations, chosen }: LoadedTrace,
     drawing: Drawing,
     sides: ReadonlySet<Side>,
   ): void {
-    const picture = pictureOf(lineage, adjacency, { more: state.more, further: sides, outliers });
+    const picture = pictureOf(lineage, adjacency, {
+      more: state.more,
+      further: sides,
+      chosen,
+      unfolded: state.unfolded,
+    });
+    main.classList.toggle("is-long", picture.layers > BESIDE_PANEL); // before the drawing measures its room
     drawing.show(lineage, adjacency, picture).catch((error: unknown) => showFailure(notices, error, () => void load()));
     list.show(lineage, picture, operations, recordHref, listHref);
     replace(status, sentences.drawn(picture));
@@ -322,7 +324,9 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     const listedNode = state.list;
     const direction = listedNode === null ? undefined : directionOf(listedNode);
     const key =
-      listedNode === null || direction === undefined ? null : JSON.stringify([startKey, listedNode, direction]);
+      listedNode === null || direction === undefined
+        ? null
+        : JSON.stringify([startKey, listedNode, direction, state.table]);
     if (key === (table?.key ?? null)) return;
     table?.table.close();
     table = null;
@@ -336,8 +340,15 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
         name: `${node?.name ?? operation?.name ?? "operation"} (${nodeNumber(listedNode)})`,
         path: operation?.dataset?.name ?? null,
         query: queryIn(direction),
+        state: state.table,
       },
-      { client: context.client, closeHref: href(routeWith({ list: null })), recordHref, announce: context.announce },
+      {
+        client: context.client,
+        closeHref: href(routeWith({ list: null })),
+        hrefWith: (changes) => href(routeWith({ table: { ...state.table, ...changes } })),
+        recordHref,
+        announce: context.announce,
+      },
     );
     table = { key: key, table: newTable };
     replace(tableContainer, newTable.element);
@@ -424,7 +435,8 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     } else if (choice.kind === "further") {
       context.navigate(routeWith(choice.side === "backward" ? { up: state.up + 1 } : { down: state.down + 1 }));
     } else if (choice.kind === "folded") {
-      list.element.scrollIntoView();
+      if (choice.key === "backward" || choice.key === "forward") list.element.scrollIntoView();
+      else context.navigate(routeWith({ unfolded: new Set([...state.unfolded, choice.key]) }));
     } else {
       const node = loaded.lineage.nodes.find((lineageNode) => lineageNode.id === choice.node);
       const drawn = Math.max(state.more.get(choice.node) ?? 0, FIRST_DRAWN);
@@ -435,7 +447,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
       const limit = limitOf(newState, route.whole ? operations : state.up + state.down);
       // The table has what does not fit into the drawing.
       if (node === undefined || drawn >= Math.min(limit, node.total))
-        context.navigate(routeWith({ list: choice.node }));
+        context.navigate(routeWith({ list: choice.node, table: FIRST_TABLE }));
       else context.navigate(routeWith({ more: newState.more }));
     }
   }
