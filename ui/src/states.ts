@@ -12,8 +12,11 @@ export const notice = (kind: "caution" | "failure" | "empty", ...children: Child
 export const loading = (what = "Loading …"): HTMLElement => h("p", { class: "loading", role: "status" }, what);
 
 /** The service's words: the place in a condition has a caret below it, so every character has the same width. */
-export const refusal = ({ status, message }: Problem): HTMLElement =>
-  h("pre", { class: `notice code ${status === 404 ? "empty" : "failure"}`, role: "alert" }, message);
+export function refusal({ status, message }: Problem): HTMLElement {
+  const kind = status === 404 ? "empty" : "failure";
+  if (!message.includes("\n")) return h("p", { class: `notice ${kind}`, role: "alert" }, message);
+  return h("pre", { class: `notice code ${kind}`, role: "alert" }, message);
+}
 
 /** Where to go on from an address that leads nowhere. */
 export const waysOn = (): HTMLElement =>

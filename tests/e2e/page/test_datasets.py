@@ -230,7 +230,7 @@ def test_what_cannot_be_understood_is_shown_with_its_place(page, sums):
     assert lines[-1].index("^") == lines[-2].index("valu")
     page.get_by_label("Rows for which").fill("value = 'nobody'")
     page.keyboard.press("Enter")
-    expect(page.locator(".found pre.empty")).to_be_visible()
+    expect(page.locator(".found .empty")).to_be_visible()
     page.errors.clear()  # the browser's own words for the 422 and the 404
 
 
@@ -243,7 +243,7 @@ def test_what_no_row_fulfils_leads_to_the_inputs_that_lack_it(page, sums):
     page.get_by_text("Copy command").click()
     expect(page.locator("#commands")).to_contain_text("--where \"value = 'nobody'\"")
     page.go_back()
-    expect(page.locator(".found pre.empty")).to_be_visible()
+    expect(page.locator(".found .empty")).to_be_visible()
     page.errors.clear()  # the browser's own words for the 404
 
 

@@ -168,7 +168,7 @@ const runOf = ({ name, application_id: id, started, dataset, rows }: ComparedRun
     "section",
     { "aria-label": words },
     h("h2", {}, words),
-    h("p", {}, h("a", { href: applicationHref(id) }, name), " ", h("span", { class: "id" }, id)),
+    h("p", {}, h("a", { href: applicationHref(id) }, name), name !== id && [" ", h("span", { class: "id" }, id)]),
     h(
       "p",
       {},

@@ -8,7 +8,7 @@ import type { LayoutRequest } from "../graph/placement";
 
 const WIDTH = 176;
 /** Characters of the drawing's font that fit. */
-const CHARACTERS = 24;
+const CHARACTERS = 22;
 const LINE = 15;
 const PADDING = 16;
 /** Between neighbours, and between layers. */

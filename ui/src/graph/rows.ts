@@ -20,7 +20,7 @@ interface Row {
 
 /** Between rows, and beside them: room for the lines from one to the next. */
 const BETWEEN = 44;
-const BESIDE = 14;
+const BESIDE = 10;
 
 export const zoomIn = ({ width, height }: Size, room: Size): number =>
   Math.min(1, room.width / width, room.height / height);
@@ -65,6 +65,12 @@ function rowsOf(layers: readonly (readonly Box[])[], piece: Piece, width: number
   return rows;
 }
 
+/** Whether a point is beside the boxes of a row, and not between two rows. */
+const isIn =
+  (row: Row | undefined) =>
+  ({ x }: Point) =>
+    row !== undefined && x >= row.left && x <= row.right;
+
 function arranged(piece: Piece, rows: readonly Row[], boxes: readonly Box[], lines: readonly Line[]): Piece {
   const [width, height] = [
     Math.max(...rows.map(({ left, right }) => right - left)),
@@ -91,8 +97,8 @@ function arranged(piece: Piece, rows: readonly Row[], boxes: readonly Box[], lin
       bends[id] = own.map((point) => moved(point, from ?? 0));
       continue;
     }
-    const before = own.filter(({ x }) => rowAt(x) === from).map((point) => moved(point, from));
-    const behind = own.filter(({ x }) => rowAt(x) === to).map((point) => moved(point, to));
+    const before = own.filter(isIn(rows[from])).map((point) => moved(point, from));
+    const behind = own.filter(isIn(rows[to])).map((point) => moved(point, to));
     const [start, end] = [before.at(-1) ?? places[source], behind[0] ?? places[target]];
     const { top = 0, down = 0 } = rows[to] ?? {};
     const above = top + down - BETWEEN / 2;

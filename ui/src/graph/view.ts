@@ -37,7 +37,7 @@ const HELP =
 const AROUND = 250;
 const LEAST_HEIGHT = 220;
 /** A drawing smaller than this cannot be read: its stages are closed at first. */
-const LEAST_ZOOM = 0.6;
+const LEAST_ZOOM = 0.5;
 /** Of an expression in the table; one that points at it reads all of it. */
 const MOST_CHARACTERS = 120;
 

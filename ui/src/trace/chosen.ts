@@ -80,8 +80,8 @@ async function pathOf(
   const { partition, offset } = recordOf({ record_id: id });
   const application = applicationOf(node);
   const back: Direction = direction === "backward" ? "forward" : "backward";
-  // `to` is of the same application; from another one, the row itself has to do.
-  const extent = application === applicationOf(centre.node) ? { to: nodeNumber(centre.node) } : { depth: 1 };
+  // `to` is of the same application; from another one, all of the trace is followed.
+  const extent = application === applicationOf(centre.node) ? { to: nodeNumber(centre.node) } : {};
   const parameters = {
     node: nodeNumber(node),
     partition,
