@@ -114,8 +114,8 @@ class _Frames:
         if spec is not None:
             named = catalyst.alias(key, f"lineage_{groups}")
             rewritten, (attribute,) = catalyst.with_columns(rewritten, [named])
-            last, size, *rest = columns
-            tap = catalyst.frame_tap(spec, [last, size, attribute, *rest])
+            last, *rest = columns
+            tap = catalyst.frame_tap(spec, [last, attribute, *rest])
             rewritten = catalyst.filter(tap, rewritten)
             ids.append((attribute, groups))
         kept = [column for column, _ in (*own_ids, *ids)]

@@ -11,6 +11,8 @@ import org.apache.spark.TaskContext;
  * So a record of the frames has the position of its row.
  */
 public final class WindowBuffer extends TapBuffer {
+  /** Entries of a block of keys. */
+  private static final int MAX_KEYS = 1 << 15;
   /** Entries of a block of two columns. */
   private static final int MAX_ENTRIES = 1 << 14;
   /** Outputs of a frame that are kept until its first row leaves the frames: 16 MiB. */
@@ -24,8 +26,9 @@ public final class WindowBuffer extends TapBuffer {
   /** Those that are being read, by the position of their last row: several, where a task reads a window twice. */
   private final Map<Long, Partition> partitions = new HashMap<>();
   private Partition current;
-  private final long[] rowKeys = new long[MAX_ENTRIES];
-  private final long[] rowPositions = new long[MAX_ENTRIES];
+  private long lastOfBefore = -1; // the position of the last row of the partition that began last
+  private final long[] rowKeys = new long[MAX_KEYS];
+  private long firstPosition; // of the row that has the first of them
   private int keyCount;
   private long outputCount;
 
@@ -50,36 +53,50 @@ public final class WindowBuffer extends TapBuffer {
    * A row goes out, the next one of its partition; where its frames are is in `columns`.
    *
    * @param last the position of the last row of its partition of the window
-   * @param size how many rows the partition has
    * @param key tells it from all other rows; never negative
    */
-  public synchronized void frame(long last, long size, long key) {
+  public synchronized void frame(long last, long key) {
     try {
-      if (current == null || current.before != last - size) {
-        current = partitions.computeIfAbsent(last, missing -> new Partition(last - size, size));
+      if (current == null || current.last != last) {
+        current = partitions.computeIfAbsent(last, this::newPartition);
       }
       long number = current.next();
-      if (number == size) {
+      long position = current.before + number;
+      if (position == last) {
         current.end();
         current = null;
         partitions.remove(last);
       }
-      rowKeys[keyCount] = key & Long.MAX_VALUE;
-      rowPositions[keyCount++] = last - size + number;
+      putKey(position, key & Long.MAX_VALUE);
       outputCount++;
-      if (keyCount == MAX_ENTRIES) {
-        sendKeys();
-      }
     } catch (Throwable error) {
       countBug(error);
     }
+  }
+
+  /** The one that was read last: a window gives a row of a partition as soon as it has read it. */
+  private Partition newPartition(long last) {
+    if (last <= lastOfBefore) {
+      throw new IllegalStateException("rows up to " + last + " behind those up to " + lastOfBefore);
+    }
+    Partition partition = new Partition(lastOfBefore, last);
+    lastOfBefore = last;
+    return partition;
+  }
+
+  private void putKey(long position, long key) {
+    if (keyCount == MAX_KEYS || position != firstPosition + keyCount) {
+      sendKeys();
+      firstPosition = position;
+    }
+    rowKeys[keyCount++] = key;
   }
 
   private void sendKeys() {
     int count = keyCount;
     keyCount = 0;
     if (count > 0 && isSending()) {
-      send(new FlowBlock(spec.tap.keyNode, "pairs").column("out", rowKeys, count).column("in", rowPositions, count));
+      send(new FlowBlock(spec.tap.keyNode, "codes").inputs(firstPosition).column("code", rowKeys, count));
     }
   }
 
@@ -107,13 +124,15 @@ public final class WindowBuffer extends TapBuffer {
   /** One partition of the window, of which some rows have gone out. */
   private final class Partition {
     private final long before; // the position of the row before its first one
+    private final long last; // the position of its last row
     private final long size;
     private final FrameOutputs[] frames = new FrameOutputs[ranges.length];
     private long number;
 
-    Partition(long before, long size) {
+    Partition(long before, long last) {
       this.before = before;
-      this.size = size;
+      this.last = last;
+      size = last - before;
       for (int i = 0; i < frames.length; i++) {
         Ranges of = ranges[i];
         boolean isUnbounded = spec.frames[i].from == FrameSpec.UNBOUNDED;

@@ -16,12 +16,12 @@ import scala.collection.Seq;
 
 /**
  * A condition directly over a window, that every row meets and that notes where its frames are. Its children are longs
- * that are never null: the position of the last row of its partition, how many rows that has, the row's key, and the
- * columns of the frames, those that {@link FrameSpec} says.
+ * that are never null: the position of the last row of its partition, the row's key, and the columns of the frames, those
+ * that {@link FrameSpec} says.
  */
 public final class LineageFrame extends PinnedExpression {
   private static final long serialVersionUID = 1;
-  private static final int FIRST_COLUMN = 3;
+  private static final int FIRST_COLUMN = 2;
 
   private final FrameSpec spec;
   private transient WindowBuffer buffer;
@@ -59,7 +59,7 @@ public final class LineageFrame extends PinnedExpression {
     for (int i = FIRST_COLUMN; i < children.size(); i++) {
       buffer.columns[i - FIRST_COLUMN] = number(i, row);
     }
-    buffer.frame(number(0, row), number(1, row), number(2, row));
+    buffer.frame(number(0, row), number(1, row));
     return Boolean.TRUE;
   }
 

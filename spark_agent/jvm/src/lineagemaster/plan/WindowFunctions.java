@@ -181,7 +181,7 @@ public final class WindowFunctions {
 
   /**
    * What {@link LineageFrame} needs to know of each row, but for its key: the position of the last row of its partition,
-   * how many rows that has, and the columns of its frames. Of a frame that is a range, Spark
+   * and the columns of its frames. Of a frame that is a range, Spark
    * counts the rows in it and those up to its end, by the same comparisons as the window's own function.
    *
    * @param ids those of the rows that come in
@@ -193,7 +193,6 @@ public final class WindowFunctions {
     LineageWindowRow row = new LineageWindowRow(spec, expressions(ids));
     List<Expression> columns = new ArrayList<>();
     columns.add(over(window, new Max(row).toAggregateExpression(), all));
-    columns.add(over(window, count(), all));
     for (int i = 0; i < functions.size(); i++) {
       SpecifiedWindowFrame of =
           (SpecifiedWindowFrame) function(window, functions.get(i)).windowSpec().frameSpecification();
