@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lineage_api.app import create_app
 from lineage_api.etags import etag_function
 from lineage_service.tracing.query.service import LineageQueries
@@ -27,6 +29,7 @@ def result(answers: list[Answered]) -> Result:
     )
 
 
+@pytest.mark.thorough
 def test_clients_ask_what_they_are_given_and_notice_what_is_wrong(tmp_path):
     store = build(tmp_path)
     app = create_app(LineageQueries(store, time_budget_s=60), etag_of=etag_function(store, "1"))

@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 
 from lineage_api.app import create_app
 from tests.support.e2e.browser import opened, served, violations
+from tests.support.lanes import sampled
 from tests.support.linked_applications import Applications
 
 ROWS = {
@@ -110,7 +111,7 @@ def test_runs_lead_to_their_applications_and_the_comparison_is_copied_as_a_comma
     expect(page.locator("tbody tr")).to_have_count(2)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", sampled(["light", "dark"], 2))
 def test_axe_finds_nothing_serious_on_a_comparison(browser, url, theme):
     with opened(browser, color_scheme=theme, reduced_motion="reduce") as page:
         page.goto(f"{url}#/compare?before=monday&after=tuesday")

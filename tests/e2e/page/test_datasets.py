@@ -18,6 +18,7 @@ from spark_agent import contract
 from tests.support import api_store
 from tests.support.dataset_applications import Job, dataset, queries_of
 from tests.support.e2e.browser import opened, served, violations
+from tests.support.lanes import sampled
 
 DAY = 86_400_000
 #: Conditions, as they are in addresses.
@@ -281,7 +282,7 @@ def test_a_search_is_copied_as_commands(browser, sums):
         assert copied.endswith("--data-urlencode \"where=value like 'North%'\"")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", sampled(["light", "dark"], 2))
 def test_axe_finds_nothing_serious_on_rows_to_choose_from(browser, sums, theme):
     with opened(browser, color_scheme=theme, reduced_motion="reduce") as page:
         page.goto(f"{sums}&where={BOTH}")
@@ -290,7 +291,7 @@ def test_axe_finds_nothing_serious_on_rows_to_choose_from(browser, sums, theme):
         assert violations(page) == []
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", sampled(["light", "dark"], 2))
 def test_axe_finds_nothing_serious_on_the_pages_of_datasets(browser, url, theme):
     with opened(browser, color_scheme=theme, reduced_motion="reduce") as page:
         for address in (

@@ -20,6 +20,7 @@ from lineage_service.testing.memory.lineages import MemoryLineage
 from lineage_service.testing.queries import MemoryQueries
 from tests.support.e2e.browser import opened, served, violations
 from tests.support.flights_and_weather import APP, MARKUP, NAME, RUNNING, materialize, questions
+from tests.support.lanes import sampled
 
 NOT_FOUND = "Failed to load resource: the server responded with a status of 404 (Not Found)"
 
@@ -241,7 +242,7 @@ def test_the_drawing_is_walked_by_arrows_and_says_where_it_is(page, url):
 # -- what the page looks like -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", sampled(["light", "dark"], 2))
 def test_axe_finds_nothing_serious(browser, url, theme):
     views = {
         "#/": "delays.py",

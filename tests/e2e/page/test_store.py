@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 
 from tests.support import api_store
 from tests.support.e2e.browser import long_tasks, opened, served, violations
+from tests.support.lanes import sampled
 from tests.support.large_application import LARGE, tell
 
 
@@ -80,7 +81,7 @@ def test_the_lag_is_followed_while_it_is_seen(page, url):
     assert len(asked) == count, "a view that was left still asks"
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", sampled(["light", "dark"], 2))
 def test_axe_finds_nothing_serious_on_large_and_live_views(browser, url, theme):
     with opened(browser, color_scheme=theme, reduced_motion="reduce") as page:
         page.goto(f"{url}#/lag")

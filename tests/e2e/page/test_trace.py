@@ -32,6 +32,7 @@ from tests.support.flights_and_weather import (
     run,
     still_running,
 )
+from tests.support.lanes import sampled
 from tests.support.large_application import LARGE
 from tests.support.large_application import tell as tell_large
 from tests.support.linked_applications import Applications
@@ -352,7 +353,7 @@ def test_a_way_is_walked_by_keys(page, url):
     expect(page).to_have_url(re.compile("node=7&partition=0&offset=3&whole=1"))
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", sampled(["light", "dark"], 2))
 def test_axe_finds_nothing_serious_on_a_way(browser, url, theme):
     with opened(browser, color_scheme=theme, reduced_motion="reduce") as page:
         for address in (SAVED, f"{COUNTED}&whole=1", f"{COUNTED}&list={APP}%230"):

@@ -87,6 +87,7 @@ def desk(kafka: Any, topic: str) -> Desk:
     return Desk(kafka.bootstrap_servers, topic)
 
 
+@pytest.mark.thorough
 def test_letters_are_listed_newest_last(desk: Desk) -> None:
     assert f"no dead letters in topic {desk.topics['dead']}" in desk.run("list")
     desk.bury(3)

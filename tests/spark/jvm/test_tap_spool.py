@@ -167,6 +167,7 @@ def test_files_of_the_jvm_are_read_by_the_command(
     arrived(broker.servers, taps.topic, blocks)
 
 
+@pytest.mark.thorough
 def test_the_default_folder_is_the_one_of_python(
     spark: SparkSession, broker: Broker, local_folder: Path
 ) -> None:

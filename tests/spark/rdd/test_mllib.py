@@ -13,7 +13,7 @@ from lineage_service.lineage import Node
 from tests.support.spark.application import Application, Row, rows_at, run_application
 
 # The first test of the module runs the job of all of them.
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.timeout(1800), pytest.mark.thorough]
 
 LINES = [f"{n} {n * 7 % 13} {n * 5 % 11}" for n in range(50)]
 
@@ -113,7 +113,6 @@ def test_one_that_fails_says_so(called: tuple[Application, list[str]]) -> None:
     assert (failed.state, failed.exact) == ("failed", False)
 
 
-@pytest.mark.thorough
 def test_the_job_gives_what_it_gives_without_lineage(
     called: tuple[Application, list[str]], run_plain: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -28,7 +28,7 @@ def traced(request: pytest.FixtureRequest, kafka: Any, tmp_path_factory: pytest.
     return trace_pipelines(kafka, tmp_path_factory.mktemp("pipelines"), selected(request, PIPELINES))
 
 
-@pytest.mark.parametrize("name", sampled(PIPELINES, 4))
+@pytest.mark.parametrize("name", sampled(PIPELINES, 6))
 def test_traces_equal_the_naive_interpreter(name: str, traced: Traced) -> None:
     traced.check(name)
 
@@ -41,7 +41,7 @@ SAMPLES: dict[str, Callable[[Any], list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", sampled(SAMPLES, 3))
 def test_a_sampled_record_comes_from_itself(name: str, run: Run, tmp_path: Path) -> None:
     source = write(tmp_path / "in.txt", [f"{i}" for i in range(60)])
 

@@ -18,7 +18,7 @@ from tests.support.spark import clusters
 from tests.support.spark.application import Application, part_rows, rows_at, run_application, without_kept
 from tests.support.spark.clusters import CLUSTER
 
-pytestmark = pytest.mark.timeout(2700)
+pytestmark = [pytest.mark.timeout(2700), pytest.mark.thorough]
 
 # The executors of a cluster cannot import the tests.
 for module in (sys.modules[__name__], clusters):
@@ -145,7 +145,6 @@ def test_what_a_task_cached_that_failed_is_known(name: str, ran: tuple[Applicati
     check(*ran, name)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("conf", [{"master": "local[2,3]"}, CLUSTER], ids=["here", "cluster"])
 def test_what_an_attempt_cached_that_was_made_again_is_known(
     conf: dict[str, str], run: Callable[..., tuple[Any, Application]], tmp_path: Path

@@ -685,21 +685,21 @@ def test_no_two_jobs_have_one_name() -> None:
     assert len({*ROWS, *ERRORS, *PLANS}) == len(ROWS) + len(ERRORS) + len(PLANS)
 
 
-@pytest.mark.parametrize("name", sampled(ROWS, 10))
+@pytest.mark.parametrize("name", sampled(ROWS, 20))
 def test_a_job_gives_the_same_with_lineage(name: str, without: Outcomes, with_lineage: Outcomes) -> None:
     assert not isinstance(without[name], Exception), without[name]
     assert not isinstance(with_lineage[name], Exception), with_lineage[name]
     assert with_lineage[name] == without[name]
 
 
-@pytest.mark.parametrize("name", sampled(ERRORS, 10))
+@pytest.mark.parametrize("name", sampled(ERRORS, 20))
 def test_a_job_fails_as_it_fails_without_lineage(
     name: str, without: Outcomes, with_lineage: Outcomes
 ) -> None:
     assert with_lineage[name] == without[name]
 
 
-@pytest.mark.parametrize("name", sampled(PLANS, 10))
+@pytest.mark.parametrize("name", sampled(PLANS, 20))
 def test_a_plan_stays_as_good_as_it_is(name: str, without: Outcomes, with_lineage: Outcomes) -> None:
     """The same operators, exchanges, reuse and steps of AQE, compiled as before; filters pushed as far.
 

@@ -29,7 +29,7 @@ def test_spark_writes_what_the_oracle_says(name: str, plain: Ran) -> None:
     plain.check_rows(name)
 
 
-@pytest.mark.parametrize("name", sampled(CASES, 8))
+@pytest.mark.parametrize("name", sampled(CASES, 12))
 def test_traces_equal_the_oracle(name: str, plain: Ran, traced: Ran) -> None:
     traced.check(name, plain)
 

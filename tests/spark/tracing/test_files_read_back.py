@@ -136,6 +136,7 @@ def test_a_node_without_the_file_is_told_who_has_it(read_back: ReadBack) -> None
     assert " at test_files_read_back.py:" in str(refused.value)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("direction", ["backward", "forward"])
 def test_spark_answers_the_same(direction: Direction, read_back: ReadBack, spark: SparkSession) -> None:
     store = read_back.application.store
