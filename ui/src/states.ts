@@ -6,7 +6,10 @@ import { applicationsHref, datasetsHref } from "./route";
 
 /** A sentence that must not be missed. */
 export const notice = (kind: "caution" | "failure" | "empty", ...children: Child[]): HTMLElement =>
-  h("p", { class: `notice ${kind}`, role: kind === "failure" ? "alert" : null }, ...children);
+  h("p", { class: `notice ${kind}${begins(children[0])}`, role: kind === "failure" ? "alert" : null }, ...children);
+
+/** The class of a text whose first word gets a capital: a word, and no path or name of a file. */
+const begins = (first: Child): string => (typeof first === "string" && /^[a-z]+[ ,:]/.test(first) ? " begins" : "");
 
 /** Shown until the result is there. It appears only after a moment (style.css). */
 export const loading = (what = "Loading …"): HTMLElement => h("p", { class: "loading", role: "status" }, what);
@@ -14,7 +17,7 @@ export const loading = (what = "Loading …"): HTMLElement => h("p", { class: "l
 /** The service's words: the place in a condition has a caret below it, so every character has the same width. */
 export function refusal({ status, message }: Problem): HTMLElement {
   const kind = status === 404 ? "empty" : "failure";
-  if (!message.includes("\n")) return h("p", { class: `notice ${kind}`, role: "alert" }, message);
+  if (!message.includes("\n")) return h("p", { class: `notice ${kind}${begins(message)}`, role: "alert" }, message);
   return h("pre", { class: `notice code ${kind}`, role: "alert" }, message);
 }
 

@@ -31,7 +31,8 @@ export function inRows(piece: Piece, boxes: readonly Box[], lines: readonly Line
     .sort(([one], [other]) => one - other)
     .map(([, all]) => all);
   let best = piece;
-  for (let count = 2; count <= layers.length; count += 1) {
+  // A row has two layers at least: rows of one would be a layout from the top down.
+  for (let count = 2; 2 * count <= layers.length; count += 1) {
     const candidate = arranged(piece, rowsOf(layers, piece, piece.width / count), boxes, lines);
     if (zoomIn(candidate, room) > zoomIn(best, room)) best = candidate;
     if (candidate.height / candidate.width > room.height / room.width) break; // more rows are higher still

@@ -28,15 +28,18 @@ test("of a long chain, what lies between the file and the record's neighbour is 
 
 test("a fold that was opened stays open, and a short chain has none", () => {
   expect(fold(chain(20), new Set(["app#1"])).single).toHaveLength(21);
-  expect(fold(chain(6), new Set()).folds.size).toBe(0);
+  expect(fold(chain(9), new Set()).folds.size).toBe(0);
 });
 
 test("two branches of a join are folded each, and stand side by side", () => {
-  const branches = lineage("0 2, 2 3, 3 4, 4 9, 1 5, 5 6, 6 7, 7 8, 8 9, 9 10, 10 11, 11 12", [0, 1]);
+  const branches = lineage(
+    "0 2, 2 3, 3 4, 4 13, 13 14, 14 9, 1 5, 5 6, 6 7, 7 8, 8 15, 15 16, 16 9, 9 10, 10 11, 11 20",
+    [0, 1],
+  );
   const { single, folds } = fold(branches, new Set());
   expect([...folds].map(([id, { nodes, layer }]) => [id, nodes.length, layer])).toEqual([
-    ["app#5", 4, -4],
-    ["app#2", 3, -4],
+    ["app#5", 6, -4],
+    ["app#2", 5, -4],
   ]);
   expect(single.filter(({ kind }) => kind === "source").map(({ layer }) => layer)).toEqual([-5, -5]);
 });
@@ -54,4 +57,23 @@ test("an operation that is not exact, or changes the number of records, is drawn
     ["app#7", 3],
     ["app#11", 8],
   ]);
+});
+
+test("of a long trace without straight runs, the middle is one", () => {
+  // Twenty diamonds: each operation leads to two, which lead to the next.
+  const diamonds = Array.from({ length: 20 }, (_, at) => 3 * at)
+    .map((at) => `${at} ${at + 1}, ${at} ${at + 2}, ${at + 1} ${at + 3}, ${at + 2} ${at + 3}`)
+    .join(", ");
+  const { single, folds } = fold(lineage(diamonds), new Set());
+  expect([...folds.keys()]).toEqual(["middle backward"]);
+  expect(single.map(({ number, layer }) => [number, layer])).toEqual([
+    ["0", -5],
+    ["55", -3],
+    ["56", -3],
+    ["57", -2],
+    ["58", -1],
+    ["59", -1],
+    ["60", 0],
+  ]);
+  expect(fold(lineage(diamonds), new Set(["middle backward"])).single).toHaveLength(61);
 });

@@ -16,7 +16,7 @@ export interface Fold {
 export interface Folded {
   /** In their layers of what is drawn. */
   readonly single: readonly LineageNode[];
-  /** By the id of a run's first operation; by their side, if they are too many to draw. */
+  /** By the id of a run's first operation; by a name of its side, if it is the middle of it. */
   readonly folds: ReadonlyMap<string, Fold>;
 }
 
@@ -24,8 +24,12 @@ type Links = RecordLineage["links"];
 
 /** Operations that are drawn at most. */
 const MAX_GROUPS = 80;
-/** Layers that can be read side by side on a laptop. */
-const READABLE_LAYERS = 7;
+/** Layers that can be read side by side on a laptop, in all of its width. */
+const READABLE_LAYERS = 10;
+/** Layers on each side of the record that are drawn in any case. */
+const NEAR = 3;
+/** Of more than these, the middle of the trace is one until some of it is opened. */
+const MOST_LAYERS = 12;
 /** Operations of a run: fewer need no fold. */
 const LEAST_RUN = 3;
 
@@ -55,19 +59,33 @@ function withoutMiddle(nodes: readonly LineageNode[]): Folded {
 }
 
 function withoutRuns(nodes: readonly LineageNode[], links: Links, opened: ReadonlySet<string>): Folded {
-  const runs = runsOf(nodes, links).filter(([first]) => first !== undefined && !opened.has(first.id));
-  if (runs.length === 0) return { single: nodes, folds: new Map() };
-  const standIns = new Map(runs.flatMap((run) => run.map(({ id }) => [id, run[0]?.id ?? id] as const)));
+  const runs = runsOf(nodes, links).map((run) => [run[0]?.id ?? "", run] as const);
+  const folded = foldedInto(new Map(runs.filter(([key]) => !opened.has(key))), nodes, links);
+  const drawn = new Set([...folded.single, ...folded.folds.values()].map(({ layer }) => layer));
+  if (drawn.size <= MOST_LAYERS || opened.size > 0) return folded;
+  const middles = (["backward", "forward"] as const)
+    .map((side) => [`middle ${side}`, nodes.filter((node) => node.side === side && isInMiddle(node))] as const)
+    .filter(([, all]) => all.length >= LEAST_RUN);
+  return middles.length === 0 ? folded : foldedInto(new Map(middles), nodes, links);
+}
+
+/** Neither a file, nor near the record, nor what one has to know of. */
+const isInMiddle = ({ kind, exact, layer }: LineageNode): boolean =>
+  kind === "operator" && exact && Math.abs(layer) > NEAR;
+
+/** With these groups as one each, by the keys of the folds. */
+function foldedInto(groups: ReadonlyMap<string, readonly LineageNode[]>, nodes: readonly LineageNode[], links: Links) {
+  const standIns = new Map([...groups.values()].flatMap((all) => all.map(({ id }) => [id, all[0]?.id ?? id] as const)));
   const layers = layersOf(nodes, links, standIns);
   const layerOf = (id: string): number => layers.get(id) ?? 0;
   const single = nodes
     .filter(({ id }) => !standIns.has(id))
-    .map((node) => ({ ...node, layer: layerOf(node.id) }))
+    .map((node) => (groups.size === 0 ? node : { ...node, layer: layerOf(node.id) }))
     .sort((a, b) => a.layer - b.layer || Number(a.number) - Number(b.number));
-  const folds = runs.flatMap((run): [string, Fold][] => {
-    const [first] = run;
+  const folds = [...groups].flatMap(([key, all]): [string, Fold][] => {
+    const [first] = all;
     if (first === undefined) return [];
-    return [[first.id, { side: first.side, nodes: run, canOpen: true, layer: layerOf(first.id) }]];
+    return [[key, { side: first.side, nodes: all, canOpen: true, layer: layerOf(first.id) }]];
   });
   return { single, folds: new Map(folds) };
 }

@@ -7,7 +7,7 @@ import { type Chosen, NOTHING_CHOSEN, spread } from "./chosen";
 import { type Fold, fold } from "./folds";
 import { hashOf, type LineageNode, pairKey, type RecordLineage, type Side } from "./model";
 import { charactersIn, widthOf } from "./size";
-import { placeOf, readable, shortened, textOf } from "./texts";
+import { placeOf, readable, shortened, shortPlace, textOf } from "./texts";
 
 /** Elements of a drawing: operations, records, links and stubs. */
 export const MAX_DRAWN = 500;
@@ -170,7 +170,7 @@ function candidateWith(
         return {
           hash,
           text: shortened(`${isOutlier ? "◆ " : ""}${readable(textOf(record))}`, characters),
-          place: shortened(place, characters),
+          place: shortPlace(place, characters),
           isCentre: node.side === "centre",
           isOutlier,
           isSampled: chosen.sampleWays.has(hash),

@@ -59,8 +59,9 @@ export function startsText(traces: readonly DirectedTrace[]): string {
 /** How much of the lineage is drawn. */
 export function drawn(picture: Picture): string {
   const folded = [...picture.folded.values()].reduce((sum, { nodes }) => sum + nodes.length, 0);
+  const isSample = picture.groups.some(({ more }) => more > 0);
   const parts = [
-    `${picture.drawn < picture.total ? "A sample is drawn: " : "Drawn: "}${share(picture.drawn, picture.total, "record")}`,
+    `${isSample ? "A sample is drawn: " : "Drawn: "}${share(picture.drawn, picture.total, "record")}`,
     `of ${count(picture.groups.length + folded, "operation")}`,
   ];
   if (folded > 0)
@@ -73,7 +74,7 @@ export function drawn(picture: Picture): string {
   const boxes = picture.groups.flatMap((group) => group.boxes);
   const outliers = boxes.some(({ isOutlier }) => isOutlier) ? "the rows that stand out (◆), and " : "";
   const others = boxes.some(({ isSampled }) => isSampled) ? "some from among all rows" : "some of the first of each";
-  const which = picture.drawn < picture.total ? `: ${outliers}${others}` : "";
+  const which = isSample ? `: ${outliers}${others}` : "";
   return `${parts.join(" ")}${which}.${lines}`;
 }
 

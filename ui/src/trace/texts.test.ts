@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { filePlace, readable, shortFile } from "./texts";
+import { filePlace, readable, shortFile, shortPlace } from "./texts";
 
 const PART = "part-00003-80251e05-72a5-49ec-87ba-035df2480eff";
 
@@ -25,4 +25,10 @@ test("a row in JSON is read by its columns, with fractions rounded", () => {
     "month 2 · wind 57.8052 · before null",
   );
   expect(readable("EWR,57.80517134990538,x")).toBe("EWR,57.8052,x");
+});
+
+test("of a long place, the line is still there", () => {
+  expect(shortPlace("origin=EWR/part-00000….parquet:17", 20)).toBe("origin=EWR/part-…:17");
+  expect(shortPlace("weather.csv:1011", 20)).toBe("weather.csv:1011");
+  expect(shortPlace("x".repeat(30), 10)).toBe(`${"x".repeat(9)}…`);
 });

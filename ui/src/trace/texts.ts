@@ -61,3 +61,11 @@ export function shortened(text: string, most: number): string {
   if (characters.length <= most && text.length <= 4 * most) return oneLine;
   return `${characters.slice(0, most - 1).join("")}…`;
 }
+
+/** The same of the place of a row, whose line is always shown: `origin=EWR/part…:17`. */
+export function shortPlace(place: string, most: number): string {
+  const [line = ""] = /:\d+$/u.exec(place) ?? [];
+  return [...place].length <= most
+    ? place
+    : shortened(place.slice(0, -line.length || undefined), most - line.length) + line;
+}
