@@ -5,10 +5,10 @@ An application that is really called so wins: programs of one's own choose their
 
 from __future__ import annotations
 
-from lineage_service.errors import NotFoundError
+from lineage_service.errors import NotFoundError, UnknownApplicationError
 from lineage_service.queries import Queries
 
-__all__ = ["LAST", "NoApplicationError", "application_named"]
+__all__ = ["LAST", "NoApplicationError", "application_named", "has_application"]
 
 LAST = "last"
 
@@ -21,10 +21,19 @@ def application_named(queries: Queries, name: str) -> str:
     """The application id that is meant. Only `last` is looked up. Raises NoApplicationError."""
     if name != LAST:
         return name
-    applications = queries.applications()
-    if not applications:
+    if has_application(queries, LAST):
+        return LAST
+    newest = next(queries.newest_applications(), None)
+    if newest is None:
         raise NoApplicationError(
             "the flow store holds no application yet: run a job with lineage, and `lineage consume`"
         )
-    is_taken = any(application.application_id == LAST for application in applications)
-    return LAST if is_taken else applications[0].application_id
+    return newest.application_id
+
+
+def has_application(queries: Queries, application_id: str) -> bool:
+    try:
+        queries.application(application_id)
+    except UnknownApplicationError:
+        return False
+    return True

@@ -6,6 +6,7 @@ Knows nothing of HTTP, of stores or of how a trace is found.
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -193,6 +194,9 @@ class Queries(Protocol):
 
     Each method raises NotFoundError, InvalidQueryError, TimeBudgetError or UnavailableError.
     """
+
+    def newest_applications(self) -> Iterator[Application]:
+        """All of them, newest first. They are read as they are taken."""
 
     def applications(self) -> tuple[Application, ...]: ...
 

@@ -98,7 +98,7 @@ def list_applications(
     parameters: Annotated[ApplicationParameters, Query()],
 ) -> Response:
     """All applications, newest first, page by page."""
-    page = parameters.page(queries.applications())
+    page = parameters.page(queries.newest_applications())
     return _json(page, _link(request, page.next))
 
 
@@ -347,7 +347,7 @@ async def check_health() -> Health:
 @router.get("/readyz", tags=["service"], responses=_problems(500, 503, 504))
 def check_readiness(queries: QueryService) -> Health:
     """The stores answer too."""
-    queries.applications()
+    next(queries.newest_applications(), None)
     return Health()
 
 

@@ -7,9 +7,12 @@ from typing import Literal
 
 from lineage_service.lineage.results import Result, doc
 
-#: `ended`: successfully. `lost`: its driver sent signs of life, then neither these nor an end for minutes.
 ApplicationState = Literal["running", "ended", "failed", "lost"]
 ActionState = Literal["complete", "failed", "aborted"]
+#: What a field of the type ApplicationState means.
+STATE = doc(
+    "`running`, `ended` (successfully), `failed`, or `lost`: its driver has been silent for five minutes."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +46,7 @@ class Application(Result):
 
     application_id: str = field(metadata=doc("Spark's `applicationId`."))
     name: str = field(metadata=doc("Spark's `spark.app.name`."))
-    state: ApplicationState = field(
-        metadata=doc(
-            "`running`, `ended` (successfully), `failed`, or `lost`: its driver has been silent for "
-            "five minutes."
-        )
-    )
+    state: ApplicationState = field(metadata=STATE)
     started: int = field(metadata=doc("Unix time in milliseconds."))
     ended: int | None = field(metadata=doc("Unix time in milliseconds; null while it runs."))
     complete: bool = field(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lineage_service.lineage.applications import ApplicationState
+from lineage_service.lineage.applications import STATE, ApplicationState
 from lineage_service.lineage.results import Result, doc
 
 
@@ -50,12 +50,7 @@ class ApplicationLag(Result):
 
     application_id: str = field(metadata=doc("Spark's `applicationId`."))
     name: str = field(metadata=doc("Spark's `spark.app.name`."))
-    state: ApplicationState = field(
-        metadata=doc(
-            "`running`, `ended` (successfully), `failed`, or `lost`: its driver has been silent for "
-            "five minutes."
-        )
-    )
+    state: ApplicationState = field(metadata=STATE)
     messages: int = field(metadata=doc("Announced messages that are not stored and may still arrive."))
     seconds: float = field(metadata=doc("Time since the first of them was announced; 0 if there is none."))
     incomplete_runs: int = field(

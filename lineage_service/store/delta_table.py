@@ -73,6 +73,9 @@ _LISTED_S = 60.0
 #: Writing the same rows again after a commit of `maintenance` came between.
 _APPEND_TRIES = 5
 
+#: What Delta's log says of the times in a file.
+_LATEST = "max.time"
+
 _Rows = Callable[[int], Iterator[pa.RecordBatch]]
 _ANY = object()
 
@@ -81,12 +84,13 @@ _ANY = object()
 class Contents:
     """What a table has of one application. `version` differs from an earlier one if files came or went.
 
-    `uris` are those of the files.
+    `uris` are those of the files. `latest` is the greatest `time` of its rows, where statistics say it.
     """
 
     version: int
     rows: int
     uris: tuple[str, ...] = ()
+    latest: int | None = None
 
 
 NOTHING = Contents(version=0, rows=0)
@@ -211,13 +215,19 @@ class Table:
         with self._refreshed() as delta:
             if self._contents_at != delta.version():
                 added = pa.table(delta.get_add_actions(flatten=True))
+                if _LATEST not in added.column_names:
+                    added = added.append_column(_LATEST, pa.nulls(added.num_rows, pa.int64()))
                 by_application = added.group_by("partition.application_id")
-                rows = by_application.aggregate([("path", "list"), ("num_records", "sum")]).to_pylist()
+                sums = [("path", "list"), ("num_records", "sum"), (_LATEST, "max"), (_LATEST, "count")]
+                rows = by_application.aggregate(sums).to_pylist()
                 self._contents = {
                     row["partition.application_id"]: Contents(
                         version=hash(frozenset(row["path_list"])),
                         rows=row["num_records_sum"] or 0,
                         uris=tuple(f"{self._uri}/{unquote(path)}" for path in row["path_list"]),
+                        latest=row[f"{_LATEST}_max"]
+                        if row[f"{_LATEST}_count"] == len(row["path_list"])
+                        else None,
                     )
                     for row in rows
                 }

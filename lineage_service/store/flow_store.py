@@ -44,7 +44,7 @@ from lineage_service.errors import NotFoundError
 from lineage_service.store.delta_table import NOTHING, Table
 from lineage_service.store.errors import translated_errors, translated_read_errors
 from lineage_service.store.location import StoreLocation
-from lineage_service.store.receipts import read_receipts
+from lineage_service.store.receipts import read_receipts, read_receipts_of
 from lineage_service.store.stored_blocks import StoredBlocks
 from lineage_service.store.tables import (
     TABLES,
@@ -115,6 +115,9 @@ class FlowStore(Protocol):
     def blocks(self, application_id: str) -> Collection[Receipt]:
         """The same with what is said of each block; one that was stored twice is there once."""
 
+    def blocks_of(self, application_ids: Sequence[str]) -> Mapping[str, Collection[Receipt]]:
+        """The same of several applications, read together. Those without blocks are left out."""
+
     def rows(self, application_id: str) -> Mapping[str, int]:
         """How many rows `flows` and `records` have of the application. They are not read."""
 
@@ -129,6 +132,9 @@ class FlowStore(Protocol):
 
     def versions(self, table: str) -> Mapping[str, object]:
         """Of each application in a table: differs from an earlier answer if rows of it came since."""
+
+    def latest(self) -> Mapping[str, int | None]:
+        """The time of the last event of each application (Unix ms), where it is known without reading."""
 
     def mark_deleted(self, application_id: str) -> None:
         """From now on nothing more of the application is stored, whoever writes. What is stored stays."""
@@ -309,6 +315,12 @@ class DeltaFlowStore:
     def blocks(self, application_id: str) -> Sequence[Receipt]:
         return read_receipts(self.files("blocks", application_id))
 
+    def blocks_of(self, application_ids: Sequence[str]) -> dict[str, Sequence[Receipt]]:
+        application_of: dict[str, str] = {}
+        for application_id in application_ids:
+            application_of |= dict.fromkeys(self.files("blocks", application_id), application_id)
+        return read_receipts_of(application_of)
+
     def table(self, table: str, application_id: str) -> pa.Table:
         names = TABLES[table].names
         rows = self._read(table, self.files(table, application_id), names)
@@ -320,6 +332,9 @@ class DeltaFlowStore:
 
     def versions(self, table: str) -> dict[str, int]:
         return {name: contents.version for name, contents in self._tables[table].contents().items()}
+
+    def latest(self) -> dict[str, int | None]:
+        return {name: contents.latest for name, contents in self._tables["events"].contents().items()}
 
     def version_of(self, application_id: str) -> int:
         return hash(tuple(frozenset(self.files(table, application_id)) for table in ("events", "blocks")))

@@ -91,6 +91,16 @@ class MemoryFlowStore:
             if block.application_id == application_id
         ]
 
+    def blocks_of(self, application_ids: Sequence[str]) -> dict[str, list[Receipt]]:
+        blocks = {application_id: self.blocks(application_id) for application_id in application_ids}
+        return {application_id: receipts for application_id, receipts in blocks.items() if receipts}
+
+    def latest(self) -> dict[str, int | None]:
+        latest: dict[str, int | None] = {}
+        for event in sorted(self._events, key=lambda event: event.time):
+            latest[event.application_id] = event.time
+        return latest
+
     def table(self, table: str, application_id: str) -> pa.Table:
         return pa.Table.from_batches(self._batches(table, application_id), TABLES[table])
 

@@ -8,7 +8,7 @@ it is for tests, demonstrations and the page's development.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from lineage_service.datasets.catalogue import Catalogue
@@ -72,6 +72,9 @@ class MemoryQueries:
 
     def __init__(self, lineages: Iterable[MemoryLineage] = ()) -> None:
         self._indexes = {lineage.application.application_id: LineageIndex(lineage) for lineage in lineages}
+
+    def newest_applications(self) -> Iterator[Application]:
+        return iter(self.applications())
 
     def applications(self) -> tuple[Application, ...]:
         """Newest first."""

@@ -75,6 +75,7 @@ DATASET = Object(
         "symlinks": ListOf(Object({"namespace": TEXT, "name": TEXT}, {"type": TEXT | None})) | None,
         "partitions": TEXTS | None,
         "columns": TEXTS | None,
+        "options": MapOf(TEXT) | None,
     }
 )
 # What an operator computes of a row: a column, a literal, a function of others, or what is not said.

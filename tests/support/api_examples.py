@@ -64,7 +64,7 @@ METRIC = "kafka_consumergroup_lag"
 class Failing:
     """Questions that fail in ways which a store of two files does not."""
 
-    def applications(self) -> None:
+    def newest_applications(self) -> None:
         raise UnavailableError("the flow store /data/flows cannot be read: No such file or directory")
 
     def application(self, application_id: str) -> None:

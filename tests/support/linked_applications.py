@@ -95,8 +95,8 @@ class Applications:
         def told(event_type: str, **fields: Any) -> bytes:
             return event(event_type, application_id=application_id, time=began, **fields)
 
-        def registered(number: int, kind: str, relation: str) -> bytes:
-            dataset = {"namespace": "file", "name": str(read[0]["path"]), "format": "text"}
+        def registered(number: int, kind: str, relation: str, path: str) -> bytes:
+            dataset = {"namespace": "file", "name": path, "format": "text"}
             return told(
                 contract.NODE_REGISTERED,
                 node=number,
@@ -109,8 +109,8 @@ class Applications:
 
         events = [
             told(contract.APPLICATION_STARTED, name=application_id),
-            registered(0, "source", contract.SOURCE),
-            registered(1, "sink", contract.IDENTITY),
+            registered(0, "source", contract.SOURCE, str(read[0]["path"])),
+            registered(1, "sink", contract.IDENTITY, str(written[0]["path"])),
             told(contract.LINK, source=0, target=1, port=0),
             told(contract.PARTITIONS, node=0, partitions=read),
             told(contract.PARTITIONS, node=1, partitions=written),

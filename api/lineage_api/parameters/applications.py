@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from pydantic import Field
 
 from lineage_api.parameters.fields import MAX_TEXT, NAME, Limit, PageParameters, Text, cursor_field
+from lineage_service.application_pages import applications_page, named
 from lineage_service.lineage import Application, Applications, ApplicationState
 
 __all__ = ["ApplicationParameters"]
@@ -29,26 +30,13 @@ class ApplicationParameters(PageParameters):
         default=None, description="`true`: only complete applications. `false`: only others.", examples=[True]
     )
 
-    def page(self, newest_first: Sequence[Application]) -> Applications:
+    def page(self, newest_first: Iterable[Application]) -> Applications:
         """The matching applications behind the cursor. One that starts meanwhile moves no page."""
-        matches = [application for application in newest_first if self._matches(application)]
-        if self.cursor is not None:
-            started, _, name = self.cursor.partition(":")
-            last = (-int(started), name)
-            matches = [
-                application
-                for application in matches
-                if (-application.started, application.application_id) > last
-            ]
-        page = tuple(matches[: self.limit])
-        is_last = len(matches) <= self.limit
-        cursor = None if is_last else f"{page[-1].started}:{page[-1].application_id}"
-        return Applications(applications=page, next=cursor)
+        return applications_page(newest_first, self.limit, self.cursor, self._matches)
 
     def _matches(self, application: Application) -> bool:
-        text = (self.text or "").casefold()
         return (
-            (text in application.name.casefold() or text in application.application_id.casefold())
+            named(self.text)(application)
             and self.state in (None, application.state)
             and self.complete in (None, application.complete)
         )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from lineage_service.application_pages import applications_page, named
 from lineage_service.cli.query.output import (
     Output,
     add_format_flags,
@@ -16,7 +17,7 @@ from lineage_service.cli.query.output import (
     print_table,
     table,
 )
-from lineage_service.cli.query.start import store_queries
+from lineage_service.cli.query.start import add_page_flags, store_queries
 from lineage_service.lineage import Application, Applications
 from lineage_service.result_tables import APPLICATION_COLUMNS, application_lines
 from lineage_service.settings import Settings
@@ -27,7 +28,10 @@ __all__ = ["command", "configure"]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_format_flags(parser)
-    parser.add_argument("--name", metavar="TEXT", help="only those whose name holds this text, in any case")
+    parser.add_argument(
+        "--name", metavar="TEXT", help="only those whose name or id holds this text, in any case"
+    )
+    add_page_flags(parser, "in a page", "applications")
 
 
 def command(settings: Settings, options: argparse.Namespace) -> int:
@@ -36,16 +40,17 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     with output.working("reading applications"):
         try:
             with store_queries(settings) as queries:
-                applications = queries.applications()
+                newest = queries.newest_applications()
+                page = applications_page(newest, options.limit, options.cursor, named(options.name))
         except NoStoreError:
-            applications = ()
-    name = (options.name or "").casefold()
-    chosen = tuple(application for application in applications if name in application.name.casefold())
+            page = Applications(applications=(), next=None)
+    chosen = page.applications
     output.give(
-        Applications(applications=chosen, next=None),
+        page,
         APPLICATION_COLUMNS,
         application_lines(chosen),
-        lambda console: _show(console, chosen, _nothing(settings, options.name, len(applications))),
+        lambda console: _show(console, chosen, _nothing(settings, options.name)),
+        [] if page.next is None else [f"there are more: --cursor {page.next}"],
     )
     return 0
 
@@ -54,10 +59,9 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
 _COLOURS = {"failed": "red", "lost": "magenta"}
 
 
-def _nothing(settings: Settings, name: str | None, others: int) -> str:
-    if name and others:
-        return f"no applications with {name!r} in their name, of {others:,} in {location_text(settings)}"
-    return f"no applications in {location_text(settings)}"
+def _nothing(settings: Settings, name: str | None) -> str:
+    such = f" with {name!r} in their name or id" if name else ""
+    return f"no applications{such} in {location_text(settings)}"
 
 
 def _show(console: Console, applications: Sequence[Application], nothing: str) -> None:

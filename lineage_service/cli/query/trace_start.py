@@ -15,7 +15,7 @@ from lineage_service.conditions.parser import parsed_timestamp
 from lineage_service.dataset_trace import ChosenTrace, chosen_trace
 from lineage_service.errors import InvalidQueryError
 from lineage_service.lineage import Choice, Choices, Direction
-from lineage_service.newest_application import LAST, application_named
+from lineage_service.newest_application import LAST, application_named, has_application
 from lineage_service.queries import Queries, RowQuery, TraceQuery
 from lineage_service.result_tables import CHOICE_COLUMNS, choice_lines
 
@@ -112,9 +112,7 @@ def is_application(queries: Queries, of: str, start: str | None) -> bool:
     """The first word is an application where a start stands behind it, or one is called so."""
     if start is not None or of == LAST:
         return True
-    if "/" in of:  # no id of Spark's; and to list all applications takes a while
-        return False
-    return any(application.application_id == of for application in queries.applications())
+    return "/" not in of and has_application(queries, of)
 
 
 def give_choices(output: Output, choices: Choices) -> None:

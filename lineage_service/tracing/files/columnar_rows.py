@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.orc
 import pyarrow.parquet as pq
 
-from lineage_service.tracing.files.column_types import spark_type
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.file_parts import PARQUET
 from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError
 from lineage_service.tracing.files.json_values import plain
+from lineage_service.tracing.files.spark_type_names import spark_type
 
 __all__ = ["json_text", "read_rows"]
 

@@ -35,7 +35,6 @@ __all__ = [
     "paths_of",
     "plain_path",
     "row_parts_of",
-    "separator_of",
 ]
 
 TEXT, CSV_WITH_HEADER, JSON = "text", "csv+header", "json"
@@ -74,13 +73,6 @@ class FilePart:
 
 def format_of(node: TopologyNode) -> str:
     return TEXT if node.dataset is None else node.dataset.format
-
-
-def separator_of(node: TopologyNode) -> str | None:
-    """What is between the fields of CSV that a scan read; None where the agent has not sent one character."""
-    options = (node.expressions or {}).get("options") or {}
-    separator = str(options.get("sep", "")).replace("\\t", "\t")
-    return separator if len(separator) == 1 and separator not in '"\\\r\n' else None
 
 
 def parts_of(node: TopologyNode, info: Mapping[str, Any]) -> list[FilePart]:

@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 
 from lineage_service.tracing.files.decompression import Check, unlimited
-from lineage_service.tracing.files.file_parts import CSV_WITH_HEADER, JSON, LINES, TEXT, FilePart
+from lineage_service.tracing.files.file_parts import FilePart
 from lineage_service.tracing.files.file_systems import FileState, UnreadableError
-from lineage_service.tracing.files.record_lines import RecordLines, RecordLinesOfFiles
+from lineage_service.tracing.files.multi_line_records import MultiLineRecords, MultiLineRecordsOfFiles
+from lineage_service.tracing.files.record_lines import BLANKS, RecordLines, RecordLinesOfFiles
+from lineage_service.tracing.files.row_formats import TEXT_LINES, RowFormat
 from lineage_service.tracing.files.row_indexes import RowIndexes
 
 __all__ = ["FileRows"]
@@ -25,6 +28,7 @@ class FileRows:
     def __init__(self, indexes: RowIndexes) -> None:
         self.indexes, self.files = indexes, indexes.files
         self._lines = RecordLinesOfFiles(indexes)
+        self._several = MultiLineRecordsOfFiles(indexes.files)
 
     def text_start(self, path: str, state: FileState, start: int, check: Check) -> int:
         """The byte of the text that a partition begins at; the end of it all where it has no text."""
@@ -66,7 +70,7 @@ class FileRows:
             return index.read_bytes((row for row in rows if row < whole_rows), check), str(error), first
 
     def rows_before(
-        self, path: str, start: int, check: Check = unlimited, *, format: str = TEXT
+        self, path: str, start: int, check: Check = unlimited, *, format: RowFormat = TEXT_LINES
     ) -> int | None:
         """How many rows of a file are before the first one of the partition at `start`; None if unknown."""
         if not start:
@@ -74,28 +78,45 @@ class FileRows:
         try:
             state = self.files.state(path)
             lines = self.first_row(path, state, self.text_start(path, state, start, check), check)
-            if format == TEXT:
+            if format.is_text:
                 return lines
             return self.record_lines(format, path, 0, check).records_before(lines, check)
         except UnreadableError:
             return None
 
-    def record_lines(self, format: str, path: str, start: int, check: Check) -> RecordLines:
+    def record_lines(
+        self, format: RowFormat, path: str, start: int, check: Check
+    ) -> RecordLines | MultiLineRecords:
+        """Which lines of a file, or of the partition of it at `start`, the records are."""
+        if format.has_several:
+            return self.several(format, path, check)
         state = self.files.state(path)
-        begin = self.text_start(path, state, start, check)
-        return self._lines.of(
-            path, state, begin, has_header=format == CSV_WITH_HEADER, has_arrays=format == JSON
-        )
+        return self._lines.of(format, path, state, self.text_start(path, state, start, check))
+
+    def several(self, format: RowFormat, path: str, check: Check) -> MultiLineRecords:
+        """The records of a file that may have several lines."""
+        return self._several.of(format, path, self.files.state(path), check)
+
+    def first_records(self, format: RowFormat, path: str, count: int, check: Check) -> list[str]:
+        """So many of a file of CSV or JSON, with its header, if it has one."""
+        if format.has_several:
+            several = self.several(format, path, check)
+            return [*(() if several.header is None else (several.header,)), *several.texts[:count]]
+        comment = format.dialect.comment
+        with self.indexes.of(path, self.files.state(path)).rows_from(0, check) as rows:
+            lines = (data.decode(format.encoding, "replace") for _, data in rows if data.strip(BLANKS))
+            records = (line for line in lines if not (comment and line.strip().startswith(comment)))
+            return list(islice(records, count))
 
     # -- search -------------------------------------------------------------------------------------
 
     def matching_parts(
-        self, format: str, parts: Sequence[FilePart], text: str, first: int, last: int, check: Check
+        self, format: RowFormat, parts: Sequence[FilePart], text: str, first: int, last: int, check: Check
     ) -> Iterator[tuple[int, bool]]:
         for part in parts:
             end = last if part.last is None else min(part.last, last)
             begin = max(part.first, first)
-            if format not in LINES or begin >= end:
+            if not format.is_cut or begin >= end:
                 continue
             more = part.first - (part.row or 0)
             start = part.start if part.row is None else 0
@@ -105,11 +126,14 @@ class FileRows:
                 yield number + more, is_match
 
     def _matching_records(
-        self, format: str, path: str, start: int, text: str, first: int, last: int, check: Check
+        self, format: RowFormat, path: str, start: int, text: str, first: int, last: int, check: Check
     ) -> Iterator[tuple[int, bool]]:
+        if format.has_several:
+            yield from self.several(format, path, check).matching(text, first, last, check)
+            return
         state = self.files.state(path)
         index = self.indexes.of(path, state, self.text_start(path, state, start, check))
-        if format == TEXT:
+        if format.is_text:
             yield from index.matching(text, first, last, check)
             return
         lines = self.record_lines(format, path, start, check)

@@ -20,11 +20,14 @@ import pyarrow.csv
 from lineage_service.conditions.column_types import LOOSE_TEXT, ColumnType
 from lineage_service.conditions.columns import Columns, delimited, json_lines
 from lineage_service.conditions.filters import Filter
-from lineage_service.tracing.files.csv_lines import column_names, delimiter_of, fields_of
+from lineage_service.tracing.files.csv_columns import LOOKED_AT, CsvColumns
+from lineage_service.tracing.files.csv_dialect import CsvDialect
+from lineage_service.tracing.files.csv_lines import fields_of
 from lineage_service.tracing.files.decompression import Check
-from lineage_service.tracing.files.file_parts import CSV_WITH_HEADER, JSON, TEXT
 from lineage_service.tracing.files.file_rows import FileRows
+from lineage_service.tracing.files.line_texts import records_in
 from lineage_service.tracing.files.row_ends import MAX_ROW_BYTES
+from lineage_service.tracing.files.row_formats import RowFormat
 
 __all__ = ["LineSearch", "LineTable", "types_of_json"]
 
@@ -32,7 +35,6 @@ __all__ = ["LineSearch", "LineTable", "types_of_json"]
 _FIRST, _BATCH = 1 << 12, 1 << 16
 #: Records at the beginning of a file by which its form is known, where no schema says it.
 _SEEN = 1_000
-_BLANKS = bytes(range(33))
 _RECORD = "record"
 
 Texts = Sequence[str | None]
@@ -58,30 +60,24 @@ class LineSearch:
 
     def table(
         self,
-        format: str,
+        format: RowFormat,
         path: str,
         schema: Mapping[str, ColumnType],
-        separator: str | None,
         check: Check,
     ) -> LineTable:
-        """By the beginning of the file, and by `schema` and `separator`, if they are known.
-
-        Raises UnreadableError.
-        """
-        if format == TEXT:
+        """By the beginning of the file, and by `schema` if it is known. Raises UnreadableError."""
+        if format.is_text:
             return LineTable(delimited({"value": LOOSE_TEXT}), lambda lines, names: {"c0": lines})
-        state = self._rows.files.state(path)
-        with self._rows.indexes.of(path, state).rows_from(0, check) as rows:
-            filled = (data for _, data in rows if data.strip(_BLANKS))
-            lines = [_text(data) for data in islice(filled, _SEEN)]
-        if format == JSON:
+        lines = self._rows.first_records(format, path, LOOKED_AT if format.name == "csv" else _SEEN, check)
+        if format.is_json:
             types = schema or types_of_json(lines)
             return LineTable(json_lines(types), lambda lines, names: {"c0": lines})
-        return _csv_table(lines, schema, separator, has_header=format == CSV_WITH_HEADER)
+        columns = CsvColumns(lines, list(schema), format.dialect, has_header=format.has_header)
+        return _csv_table(columns, schema)
 
     def matching(
         self,
-        format: str,
+        format: RowFormat,
         path: str,
         start: int,
         table: LineTable,
@@ -99,18 +95,18 @@ class LineSearch:
         for number, lines in self.records(format, path, start, first, last, check):
             check()
             texts = table.texts_of(lines, names)
-            for at in self.in_table(format, texts, len(lines), filter):
+            for at in self.in_table(texts, len(lines), filter, is_json=format.is_json):
                 yield number + int(at), True
             yield number + len(lines), False
 
-    def in_table(self, format: str, texts: Mapping[str, Texts], count: int, filter: Filter) -> Numbers:
+    def in_table(self, texts: Mapping[str, Texts], count: int, filter: Filter, *, is_json: bool) -> Numbers:
         """Which of so many records match, by their columns as a `LineTable` names them."""
         columns = {name: pa.array(values, pa.string()) for name, values in texts.items()}
         rows = pa.table({**columns, _RECORD: pa.array(np.arange(count, dtype=np.int64))})
         source = "rows"
         self._database.register("rows", rows)
         try:
-            if format == JSON:  # what is no JSON has no values
+            if is_json:  # what is no JSON has no values
                 source = f"(SELECT {_RECORD}, CASE WHEN json_valid(c0) THEN c0 END AS c0 FROM rows)"
                 self.malformed += _count(
                     self._database.execute("SELECT count(*) FROM rows WHERE NOT json_valid(c0)")
@@ -122,16 +118,21 @@ class LineSearch:
         return np.asarray(result[_RECORD], np.int64)
 
     def records(
-        self, format: str, path: str, start: int, first: int, last: int, check: Check
-    ) -> Iterator[tuple[int, list[str]]]:
+        self, format: RowFormat, path: str, start: int, first: int, last: int, check: Check
+    ) -> Iterator[tuple[int, Sequence[str]]]:
         """(number of the first, texts) of records of a partition, from `first` to before `last`.
 
         Raises UnreadableError.
         """
+        if format.has_several:
+            texts = self._rows.several(format, path, check).texts
+            for at in range(first, min(last, len(texts)), _BATCH):
+                yield at, texts[at : min(at + _BATCH, last)]
+            return
         state = self._rows.files.state(path)
         index = self._rows.indexes.of(path, state, self._rows.text_start(path, state, start, check))
         line, number = first, first
-        if format != TEXT:
+        if not format.is_text:
             lines = self._rows.record_lines(format, path, start, check)
             begin = lines.line_of(first, check)
             if begin is None:
@@ -141,39 +142,12 @@ class LineSearch:
         with index.rows_from(line, check) as rows:
             while number < last and (batch := [data for _, data in islice(rows, size)]):
                 self.cut += max(map(len, batch)) > MAX_ROW_BYTES
-                texts = _records_in(format, batch)
+                texts = records_in(format, batch)
                 before = max(first - number, 0)
                 if before < len(texts):
                     yield number + before, texts[before : last - number]
                 number += len(texts)
                 size = _BATCH
-
-
-def _records_in(format: str, lines: Sequence[bytes]) -> list[str]:
-    """The records in lines that are no header, as `record_lines` counts them."""
-    if format != TEXT:
-        lines = [line for line in lines if line.strip(_BLANKS)]
-    if not lines:
-        return []
-    texts = _text(b"\n".join(lines)).split("\n")
-    if format != JSON or not any(line.lstrip(_BLANKS).startswith(b"[") for line in lines):
-        return texts
-    return [record for text in texts for record in _elements(text)]
-
-
-def _elements(line: str) -> Sequence[str]:
-    """The objects of a line of JSON that is an array of objects; else the line."""
-    try:
-        value, _ = json.JSONDecoder().raw_decode(line.lstrip())
-    except (ValueError, RecursionError):
-        return (line,)
-    if not isinstance(value, list) or not all(isinstance(element, dict) for element in value):
-        return (line,)
-    return [json.dumps(element, ensure_ascii=False) for element in value]
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
 
 
 def _count(result: duckdb.DuckDBPyConnection) -> int:
@@ -184,26 +158,17 @@ def _count(result: duckdb.DuckDBPyConnection) -> int:
 # -- columns ----------------------------------------------------------------------------------------
 
 
-def _csv_table(
-    lines: Sequence[str], schema: Mapping[str, ColumnType], separator: str | None, *, has_header: bool
-) -> LineTable:
-    delimiter = separator or delimiter_of(lines[:20], len(schema) or None)
-    split = [fields_of(line, delimiter) for line in lines[:20]]
-    header = split[0] if has_header and split else None
-    names = column_names(header, schema, max(map(len, split), default=0))
-    if header is not None and len(schema) == len(names) and not schema.keys() & set(names):
-        names = list(schema)  # a schema of the job's own, by the places of the columns
+def _csv_table(columns: CsvColumns, schema: Mapping[str, ColumnType]) -> LineTable:
+    names, dialect = columns.names, columns.dialect
     at_of = {name: at for at, name in reversed(list(enumerate(names)))}  # of equal names the first
     types = {name: schema.get(name, LOOSE_TEXT) for name in names}
     number_of = {name: f"c{number}" for number, name in enumerate(types)}
 
     def texts_of(lines: Sequence[str], chosen: Sequence[str]) -> Mapping[str, Texts]:
-        columns = _of_plain_lines(
-            lines, delimiter, len(names), {number_of[name]: at_of[name] for name in chosen}
-        )
-        if columns is not None:
-            return columns
-        fields = [fields_of(line, delimiter) for line in lines]
+        plain = _of_plain_lines(lines, dialect, len(names), {number_of[name]: at_of[name] for name in chosen})
+        if plain is not None:
+            return plain
+        fields = [fields_of(line, dialect) for line in lines]
         return {
             number_of[name]: [field[at] if at < len(field) else None for field in fields]
             for name in chosen
@@ -214,11 +179,12 @@ def _csv_table(
 
 
 def _of_plain_lines(
-    lines: Sequence[str], delimiter: str, width: int, at_of: Mapping[str, int]
+    lines: Sequence[str], dialect: CsvDialect, width: int, at_of: Mapping[str, int]
 ) -> Mapping[str, Texts] | None:
     """The columns of lines without quotes that all have as many fields; None of others, which take longer."""
+    delimiter, is_trimmed = dialect.delimiter or ",", dialect.is_trimmed_before or dialect.is_trimmed_behind
     text = "\n".join(lines)
-    if '"' in text:
+    if (dialect.quote and dialect.quote in text) or is_trimmed or len(delimiter) != 1 or "\r" in text:
         return None
     try:
         table = pyarrow.csv.read_csv(
@@ -232,7 +198,7 @@ def _of_plain_lines(
             convert_options=pyarrow.csv.ConvertOptions(
                 column_types={f"c{at}": pa.string() for at in range(width)},
                 include_columns=[f"c{at}" for at in at_of.values()],
-                null_values=[""],
+                null_values=["", dialect.null],
                 strings_can_be_null=True,
             ),
         )

@@ -1,4 +1,4 @@
-"""Which lines of a CSV or JSON file are records: all that are not blank, but for a header.
+"""Which lines of a CSV or JSON file are records: all that are not blank, but for a header and comments.
 
 A line of JSON that is an array of objects is a record for each. Lines and records count from 0, from the
 file's start or from that of a partition. What was looked at once is known: the lines that are not one record,
@@ -18,13 +18,14 @@ from collections.abc import Callable
 from lineage_service.tracing.files.decompression import Check, unlimited
 from lineage_service.tracing.files.file_systems import FileState, UnreadableError
 from lineage_service.tracing.files.row_ends import MAX_ROW_BYTES
+from lineage_service.tracing.files.row_formats import RowFormat
 from lineage_service.tracing.files.row_index import RowIndex
 from lineage_service.tracing.files.row_indexes import RowIndexes
 
-__all__ = ["RecordLines", "RecordLinesOfFiles"]
+__all__ = ["BLANKS", "RecordLines", "RecordLinesOfFiles"]
 
 #: What Java's trim() takes away: a line of nothing else is blank.
-_BLANKS = bytes(range(33))
+BLANKS = bytes(range(33))
 #: What is behind the first value of a line is left out.
 _FIRST = json.JSONDecoder()
 _OBJECTS = re.compile(rb"\s*\[\s*\{")
@@ -36,11 +37,17 @@ class RecordLines:
     What takes a check raises what it raises, and UnreadableError.
     """
 
-    def __init__(self, index: RowIndex, *, has_header: bool, has_arrays: bool = False) -> None:
-        """`has_header`: the first line that is not blank is none. `has_arrays`: of JSON."""
+    def __init__(
+        self, index: RowIndex, *, has_header: bool, has_arrays: bool = False, comment: bytes = b""
+    ) -> None:
+        """`has_header`: the first line that is not blank is none. `has_arrays`: of JSON.
+
+        `comment`: what lines begin with that are none; empty: nothing.
+        """
         self._index = index
         self._is_header_next = has_header
         self._has_arrays = has_arrays
+        self._comment = comment
         self._lines = array("q")  # those that are not one record
         self._before = array("q")  # how many records are before each of them
         self._behind = array("q")  # and how many when it is counted, too
@@ -91,7 +98,7 @@ class RecordLines:
             return
         with self._index.rows_from(self._seen, check) as rows:
             for line, data in rows:
-                is_blank = not data.strip(_BLANKS)
+                is_blank = not data.strip(BLANKS) or self._is_comment(data)
                 count = 0 if is_blank or self._is_header_next else self._count(data)
                 if count != 1:
                     before = self._before_line(line)
@@ -104,9 +111,15 @@ class RecordLines:
                     return
         self._is_whole = True
 
+    def _is_comment(self, data: bytes) -> bool:
+        if not self._comment:
+            return False
+        # Spark looks for the header behind blanks, too.
+        return (data.lstrip(BLANKS) if self._is_header_next else data).startswith(self._comment)
+
     def _count(self, data: bytes) -> int:
         """How many records a line is that is not blank."""
-        if not self._has_arrays or not data.lstrip(_BLANKS).startswith(b"["):
+        if not self._has_arrays or not data.lstrip(BLANKS).startswith(b"["):
             return 1
         if len(data) > MAX_ROW_BYTES:
             raise UnreadableError("it has a line that is a long JSON array, whose records are not counted")
@@ -127,18 +140,21 @@ class RecordLinesOfFiles:
     def __init__(self, indexes: RowIndexes, keep: int = 256) -> None:
         self._indexes, self._keep = indexes, keep
         self._lock = threading.Lock()
-        self._record_lines: OrderedDict[tuple[str, FileState, int, bool, bool], RecordLines] = OrderedDict()
+        self._record_lines: OrderedDict[tuple[str, FileState, int, bool, bool, bytes], RecordLines] = (
+            OrderedDict()
+        )
 
-    def of(
-        self, path: str, state: FileState, start: int, *, has_header: bool, has_arrays: bool
-    ) -> RecordLines:
+    def of(self, format: RowFormat, path: str, state: FileState, start: int) -> RecordLines:
         """Reads nothing. A partition that begins behind the start of its file has no header."""
-        key = path, state, start, has_header and not start, has_arrays
+        has_header, comment = format.has_header and not start, format.dialect.comment
+        key = path, state, start, has_header, format.is_json, comment.encode(format.encoding, "replace")
         with self._lock:
             lines = self._record_lines.get(key)
             if lines is None:
                 index = self._indexes.of(path, state, start)
-                lines = self._record_lines[key] = RecordLines(index, has_header=key[3], has_arrays=has_arrays)
+                lines = self._record_lines[key] = RecordLines(
+                    index, has_header=has_header, has_arrays=format.is_json, comment=key[5]
+                )
                 while len(self._record_lines) > self._keep:
                     self._record_lines.popitem(last=False)
             self._record_lines.move_to_end(key)

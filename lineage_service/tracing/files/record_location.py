@@ -15,19 +15,12 @@ import duckdb
 from lineage_service.conditions.filters import Where
 from lineage_service.lineage import Direction, SourceRow
 from lineage_service.tracing.files.decompression import Check, unlimited
-from lineage_service.tracing.files.file_parts import (
-    LINES,
-    ORC,
-    PARQUET,
-    TEXT,
-    format_of,
-    parts_of,
-    paths_of,
-)
+from lineage_service.tracing.files.file_parts import ORC, PARQUET, TEXT, format_of, parts_of, paths_of
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import FileSystems, is_local
 from lineage_service.tracing.files.row_columns import ColumnRequest
 from lineage_service.tracing.files.row_finder import RowFinder
+from lineage_service.tracing.files.row_formats import row_format_named, row_format_of
 from lineage_service.tracing.files.row_indexes import RowIndexes
 from lineage_service.tracing.files.row_search import RowSearch
 from lineage_service.tracing.files.row_tables import RowTables
@@ -113,7 +106,7 @@ class RecordLocations:
         self, path: str, start: int, check: Check = unlimited, *, format: str = TEXT
     ) -> int | None:
         """How many rows of a file are before the first one of the partition at `start`; None if unknown."""
-        return self._rows.rows_before(path, start, check, format=format)
+        return self._rows.rows_before(path, start, check, format=row_format_named(format))
 
     # -- search -------------------------------------------------------------------------------------
 
@@ -145,7 +138,7 @@ class RecordLocations:
             info = node.partitions.get(partition, {})
             parts = parts_of(node, info)
             is_columnar = format_of(node) in (PARQUET, ORC) and all(part.row is not None for part in parts)
-            is_searched = format_of(node) in LINES or is_columnar if parts else node.is_text
+            is_searched = row_format_of(node).is_cut or is_columnar if parts else node.is_text
             is_of_files = bool(paths_of(info))
             is_by_line = not ({"files", "record_length"} & info.keys())
             if is_of_files and not (is_searched and is_by_line):
@@ -170,7 +163,7 @@ class RecordLocations:
         """
         info = node.partitions.get(partition)
         if info is not None and (parts := parts_of(node, info)):
-            yield from self._rows.matching_parts(format_of(node), parts, text, first, last, check)
+            yield from self._rows.matching_parts(row_format_of(node), parts, text, first, last, check)
             return
         if not node.is_text or info is None or "path" not in info:
             return

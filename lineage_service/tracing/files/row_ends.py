@@ -19,6 +19,7 @@ __all__ = [
     "rows_in_pieces",
     "rows_of",
     "shown",
+    "shown_text",
     "split_rows",
 ]
 
@@ -117,8 +118,13 @@ def may_hold(data: bytes, folded: str) -> bool:
     return folded in data.decode("utf-8", "replace").casefold()
 
 
-def shown(row: bytes) -> str:
+def shown(row: bytes, encoding: str = "utf-8") -> str:
     """The text of a row, cut to its greatest length."""
     if len(row) <= MAX_ROW_BYTES:
-        return row.decode("utf-8", "replace")
-    return row[:MAX_ROW_BYTES].decode("utf-8", "replace").removesuffix("\ufffd") + "…"
+        return row.decode(encoding, "replace")
+    return row[:MAX_ROW_BYTES].decode(encoding, "replace").removesuffix("\ufffd") + "…"
+
+
+def shown_text(text: str) -> str:
+    """The same of a row that was decoded."""
+    return text if len(text) <= MAX_ROW_BYTES // 4 else shown(text.encode("utf-8", "replace"))

@@ -11,11 +11,8 @@ from lineage_service.lineage import Direction
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.file_nodes import FileHolder, nodes_meant
 from lineage_service.tracing.files.file_parts import (
-    LINES,
-    TEXT,
     FilePart,
     first_record,
-    format_of,
     normal_path,
     parts_of,
     paths_of,
@@ -24,6 +21,7 @@ from lineage_service.tracing.files.file_parts import (
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import UnreadableError
 from lineage_service.tracing.files.missing_files import only_file_below
+from lineage_service.tracing.files.row_formats import RowFormat, row_format_of
 from lineage_service.tracing.model.elements import PartitionInfo, TopologyNode, in_words
 from lineage_service.tracing.model.topology import Topology
 
@@ -104,7 +102,7 @@ class RowFinder:
             if file.is_at(part.path)
         ]
         if parts:
-            return self._in_parts(format_of(node), parts, row, check)
+            return self._in_parts(row_format_of(node), parts, row, check)
         once = {int(info["start"]): info for info in reversed(infos)}
         partition, offset = self._in_ranges(node, [once[start] for start in sorted(once)], file, row, check)
         start = next(info["start"] for info in infos if int(info["split"]) == partition)
@@ -125,7 +123,7 @@ class RowFinder:
         return self._partition_of(infos, row, check)
 
     def _in_parts(
-        self, format: str, parts: Sequence[tuple[int, FilePart]], row: int, check: Check
+        self, format: RowFormat, parts: Sequence[tuple[int, FilePart]], row: int, check: Check
     ) -> list[tuple[int, int]]:
         """[(partition, offset)] of a row of a file, of which the parts are pieces, maybe several times."""
         path = parts[0][1].path
@@ -146,18 +144,20 @@ class RowFinder:
         return places
 
     def _piece_with(
-        self, format: str, path: str, parts: Sequence[tuple[int, FilePart]], row: int, check: Check
+        self, format: RowFormat, path: str, parts: Sequence[tuple[int, FilePart]], row: int, check: Check
     ) -> tuple[FilePart, int]:
         """The piece of a file that a row is in, and how many records of the piece are before it."""
         pieces = [part for _, part in parts]
-        if len(pieces) == 1 and format == TEXT and not pieces[0].start:  # the file need not be read
+        if len(pieces) == 1 and format.is_text and not pieces[0].start:  # the file need not be read
             return pieces[0], row - (pieces[0].row or 0)
         if all(part.row is not None for part in pieces):
-            number = row if format not in LINES else self._record_in(format, path, 0, row, check)
+            number = self._record_in(format, path, 0, row, check) if format.is_cut else row
             candidates = [part for part in pieces if (part.row or 0) <= number]
             piece = max(candidates, key=lambda part: part.row or 0, default=pieces[0])
             return piece, number - (piece.row or 0)
-        if format in LINES:
+        if format.has_several and len(pieces) == 1:  # such files are never split
+            return pieces[0], self._record_in(format, path, 0, row, check)
+        if format.has_lines:
             in_parts = [{**part.as_partition(), "split": at} for at, part in enumerate(pieces)]
             in_parts.sort(key=lambda info: int(info["start"]))
             at, line = self._partition_of(in_parts, row, check)
@@ -166,16 +166,16 @@ class RowFinder:
             f"{path}: which record row {row} became is not known; give node, partition and offset"
         )
 
-    def _record_in(self, format: str, path: str, start: int, line: int, check: Check) -> int:
+    def _record_in(self, format: RowFormat, path: str, start: int, line: int, check: Check) -> int:
         """Which record of a file or a partition of it a line is."""
-        if format == TEXT:
+        if format.is_text:
             return line
         records = self._rows.record_lines(format, path, start, check).records_of(line, check)
         if not records:
             raise NotFoundError(f"{path}: the row is no record: it is blank, a header, or not there")
         if len(records) > 1:
             raise InvalidQueryError(
-                f"{path}: the row is an array of {len(records)} records, which begin with record "
+                f"{path}: the row holds {len(records)} records, which begin with record "
                 f"{records[0]} of the file or of its partition; give node, partition and offset"
             )
         return records[0]

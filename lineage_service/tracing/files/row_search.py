@@ -16,21 +16,13 @@ from lineage_service.conditions.filters import Filter, Where
 from lineage_service.conditions.tree import And, columns_of, conjuncts_of
 from lineage_service.tracing.files.columnar_search import ColumnarSearch, Numbers, holds_text
 from lineage_service.tracing.files.decompression import Check
-from lineage_service.tracing.files.file_parts import (
-    LINES,
-    ORC,
-    PARQUET,
-    FilePart,
-    format_of,
-    paths_of,
-    row_parts_of,
-    separator_of,
-)
+from lineage_service.tracing.files.file_parts import PARQUET, FilePart, paths_of, row_parts_of
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import UnreadableError, is_local
 from lineage_service.tracing.files.line_search import LineSearch, LineTable
 from lineage_service.tracing.files.partition_folders import partition_values
 from lineage_service.tracing.files.record_search import RecordSearch
+from lineage_service.tracing.files.row_formats import row_format_of
 from lineage_service.tracing.files.searched_database import searched_database
 from lineage_service.tracing.files.source_rows import change_of
 from lineage_service.tracing.model.elements import TopologyNode
@@ -72,9 +64,9 @@ class RowSearch(RecordSearch):
     ) -> None:
         """`among`: the files that are looked at, by their paths in partitions; None: all of the node."""
         self._rows, self._node, self._where, self._ended = rows, node, where, ended
-        self._format, self._among = format_of(node), among
+        self._format, self._among = row_format_of(node), among
         every = {path for info in node.partitions.values() for path in paths_of(info)}
-        super().__init__(searched_database(filter(is_local, every if self._format == PARQUET else ())))
+        super().__init__(searched_database(filter(is_local, every if self._format.name == PARQUET else ())))
         self._columnar = ColumnarSearch(rows.files, self.database)
         self.lines = LineSearch(rows, self.database)
         self._schema = of_schema(node.schema)
@@ -104,19 +96,19 @@ class RowSearch(RecordSearch):
     def _in_part(self, part: FilePart, begin: int, end: int, check: Check) -> Iterator[tuple[int, bool]]:
         folders = self._folders(part.path)
         if not self._may_match(folders):
-            if not self.types and self._format in {*LINES, PARQUET, ORC}:
+            if not self.types and (self._format.is_cut or self._format.is_columnar):
                 self._columns_of(part, folders, check)  # can it be asked of these files at all?
             yield end, False
             return
         self._note_change(part)
         self.files.add(part.path)
         more = part.first - (part.row or 0)
-        if self._format in LINES:
+        if self._format.is_cut:
             with closing(self._in_lines(part, folders, begin - more, end - more, check)) as matches:
                 for number, is_match in matches:
                     yield number + more, is_match
             return
-        if self._format not in (PARQUET, ORC) or part.row is None:
+        if not self._format.is_columnar or part.row is None:
             raise UnreadableError("which of its rows became which record is not known")
         numbers = self._numbers_in(part, folders, check) + more
         for offset in numbers[(numbers >= begin) & (numbers < end)].tolist():
@@ -166,14 +158,13 @@ class RowSearch(RecordSearch):
 
         Raises ConditionError, UnreadableError.
         """
-        if self._format in (PARQUET, ORC):
-            types = self._columnar.types(self._format, part.path)
+        if self._format.is_columnar:
+            types = self._columnar.types(self._format.name, part.path)
             return self._compiled(types, columnar(types), folders), types, None
         table = self._tables.get(part.path)
         if table is None:
             schema = {name: type for name, type in self._schema.items() if name not in folders}
-            separator = separator_of(self._node)
-            table = self.lines.table(self._format, part.path, schema, separator, check)
+            table = self.lines.table(self._format, part.path, schema, check)
             self._tables[part.path] = table
         types = table.columns.types()
         return self._compiled(types, table.columns, folders), types, table
@@ -186,7 +177,7 @@ class RowSearch(RecordSearch):
             # A folder may say of a column what the file does not.
             is_of_file = isinstance(self._where, Where) and not types.keys() & folders.keys()
             numbers = self._columnar.matching(
-                self._format,
+                self._format.name,
                 part.path,
                 types,
                 compiled.filter,

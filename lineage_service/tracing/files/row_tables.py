@@ -18,21 +18,12 @@ from lineage_service.comparison.row_table import TEXT_TYPE, Place, RowTable
 from lineage_service.conditions.column_types import of_schema
 from lineage_service.tracing.files.columnar_search import ColumnarSearch
 from lineage_service.tracing.files.decompression import Check
-from lineage_service.tracing.files.file_parts import (
-    JSON,
-    LINES,
-    ORC,
-    PARQUET,
-    TEXT,
-    FilePart,
-    format_of,
-    row_parts_of,
-    separator_of,
-)
+from lineage_service.tracing.files.file_parts import FilePart, row_parts_of
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import UnreadableError
 from lineage_service.tracing.files.line_search import LineSearch
 from lineage_service.tracing.files.partition_folders import partition_values
+from lineage_service.tracing.files.row_formats import row_format_of
 from lineage_service.tracing.files.source_rows import change_of
 from lineage_service.tracing.model.elements import TopologyNode
 
@@ -90,18 +81,19 @@ class RowTables:
             self._check_unchanged(piece.part, ended)
         table = RowTable(self._database, name)
         warnings: dict[str, None] = {}
-        if format_of(node) == JSON:
+        format = row_format_of(node)
+        if format.is_json:
             warnings.update(dict.fromkeys(self._read_json(table, node, pieces, check)))
         else:
             for number, piece in enumerate(pieces):
                 check()
                 folders = _folders(piece.part.path, node)
-                if format_of(node) in (PARQUET, ORC):
+                if format.is_columnar:
                     self._read_columns(table, node, number, piece, folders, check)
-                elif format_of(node) in LINES:
+                elif format.is_cut:
                     self._read_lines(table, node, number, piece, folders, check, warnings)
                 else:
-                    raise UnreadableError(f"rows of {format_of(node)} files cannot be compared")
+                    raise UnreadableError(f"rows of {format.name} files cannot be compared")
         return FileTable(table, pieces, tuple(warnings))
 
     def _check_unchanged(self, part: FilePart, ended: int | None) -> None:
@@ -124,8 +116,9 @@ class RowTables:
     ) -> None:
         if piece.part.row is None:
             raise UnreadableError("which of its rows became which record is not known")
-        names = list(self._columnar.types(format_of(node), piece.part.path))
-        for first, rows in self._columnar.tables(format_of(node), piece.part.path, names, check):
+        format = row_format_of(node).name
+        names = list(self._columnar.types(format, piece.part.path))
+        for first, rows in self._columnar.tables(format, piece.part.path, names, check):
             self._insert(table, number, piece, folders, first, dict(zip(names, rows.columns, strict=True)))
 
     def _read_lines(
@@ -138,10 +131,10 @@ class RowTables:
         check: Check,
         warnings: dict[str, None],
     ) -> None:
-        format, part, search = format_of(node), piece.part, LineSearch(self._rows, self._database)
+        format, part, search = row_format_of(node), piece.part, LineSearch(self._rows, self._database)
         schema = {name: type for name, type in of_schema(node.schema).items() if name not in folders}
-        lines = search.table(format, part.path, schema, separator_of(node), check)
-        names = ["value"] if format == TEXT else list(lines.columns.types())
+        lines = search.table(format, part.path, schema, check)
+        names = ["value"] if format.is_text else list(lines.columns.types())
         start = part.start if part.row is None else 0
         for first, texts in search.records(format, part.path, start, piece.begin, piece.end, check):
             check()
@@ -196,7 +189,10 @@ class RowTables:
         search = LineSearch(self._rows, self._database)
         for number, piece in enumerate(pieces):
             start = piece.part.start if piece.part.row is None else 0
-            for first, texts in search.records(JSON, piece.part.path, start, piece.begin, piece.end, check):
+            records = search.records(
+                row_format_of(node), piece.part.path, start, piece.begin, piece.end, check
+            )
+            for first, texts in records:
                 check()
                 values = {"value": pa.array(texts, pa.string())}
                 self._insert(lines, number, piece, {}, first, values)

@@ -11,23 +11,23 @@ from typing import Any
 
 from lineage_service.lineage import SourceRow
 from lineage_service.tracing.files.columnar_rows import json_text
+from lineage_service.tracing.files.csv_columns import LOOKED_AT, CsvColumns
 from lineage_service.tracing.files.decompression import Check
-from lineage_service.tracing.files.file_parts import CSV_WITH_HEADER, JSON, separator_of
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import FileState, UnreadableError
 from lineage_service.tracing.files.json_values import bounded, exact_json, read_json
 from lineage_service.tracing.files.partition_folders import partition_values
-from lineage_service.tracing.files.row_columns import ColumnRequest, CsvColumns, with_partitions
-from lineage_service.tracing.files.row_ends import MAX_ROW_BYTES, shown
+from lineage_service.tracing.files.row_columns import ColumnRequest, typed, with_partitions
+from lineage_service.tracing.files.row_ends import MAX_ROW_BYTES
+from lineage_service.tracing.files.row_formats import RowFormat
 from lineage_service.tracing.model.elements import TopologyNode
 
 __all__ = ["TextColumns", "shown_columns"]
 
 Shown = tuple[str | None, dict[str, Any] | None, bool | None]
 """(text, columns, whether they are cut) of a row; None where it is not requested."""
-#: Lines from the start of a file in which its header is looked for: blank ones may be before it.
-_HEADER_LINES = 20
-_KEPT_HEADERS = 256
+#: Files of CSV of which the form is remembered.
+_KEPT = 256
 #: A line that is cut has at least so many: of four bytes each.
 _SHOWN_CHARACTERS = MAX_ROW_BYTES // 4
 
@@ -82,11 +82,11 @@ class TextColumns:
     def __init__(self, rows: FileRows) -> None:
         self._rows = rows
         self._lock = threading.Lock()
-        self._headers: OrderedDict[tuple[str, FileState], str | None] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, FileState, RowFormat, tuple[str, ...]], CsvColumns] = OrderedDict()
 
     def added(
         self,
-        format: str,
+        format: RowFormat,
         node: TopologyNode,
         rows: Mapping[int, SourceRow],
         request: ColumnRequest,
@@ -95,42 +95,47 @@ class TextColumns:
         """The rows of one file with their columns; without, where they have no text or another form."""
         path = next((row.path for row in rows.values()), "")
         of_csv = None
-        if format != JSON:
-            header = self._header(path, check) if format == CSV_WITH_HEADER else None
-            of_csv = CsvColumns(header, request.types, list(partition_values(path)), separator_of(node))
+        if not format.is_json and any(row.text is not None for row in rows.values()):
+            in_folders = {*partition_values(path), *(node.dataset.partitions if node.dataset else ())}
+            schema = tuple(column.name for column in node.schema if column.name not in in_folders)
+            of_csv = self._csv_columns(path, format, schema, check)
         shown_rows = {}
         for number, row in rows.items():
-            if row.text is None:
-                shown_rows[number] = row
-                continue
-            columns = read_json(row.text) if of_csv is None else of_csv.of(row.text)
+            columns = None if row.text is None else self._columns_of(row.text, of_csv, request)
             if columns is None:
                 shown_rows[number] = row if request.has_text else replace(row, text=None)
                 continue
             listed, is_cut = _listed(path, request.chosen(columns), request)
             if not request.types.keys() >= listed.keys():
                 request.types.update({name: request.types.get(name, "") for name in listed})
-            if len(row.text) >= _SHOWN_CHARACTERS and row.text.endswith("…"):
+            if row.text is not None and len(row.text) >= _SHOWN_CHARACTERS and row.text.endswith("…"):
                 is_cut = True
             text = row.text if request.has_text else None
             shown_rows[number] = replace(row, text=text, columns=listed, columns_cut=is_cut)
         return shown_rows
 
-    def _header(self, path: str, check: Check) -> str | None:
-        """The first line that is not blank."""
+    @staticmethod
+    def _columns_of(text: str, of_csv: CsvColumns | None, request: ColumnRequest) -> dict[str, Any] | None:
+        if of_csv is None:
+            return read_json(text)
+        return {
+            name: None if field is None else typed(field, request.types.get(name, ""))
+            for name, field in of_csv.of(text).items()
+        }
+
+    def _csv_columns(self, path: str, format: RowFormat, schema: tuple[str, ...], check: Check) -> CsvColumns:
         try:
-            key = path, self._rows.files.state(path)
+            key = path, self._rows.files.state(path), format, schema
             with self._lock:
-                if key in self._headers:
-                    self._headers.move_to_end(key)
-                    return self._headers[key]
-            texts = self._rows.indexes.of(*key).read_bytes(range(_HEADER_LINES), check)
+                if key in self._kept:
+                    self._kept.move_to_end(key)
+                    return self._kept[key]
+            records = self._rows.first_records(format, path, LOOKED_AT, check)
         except UnreadableError:
-            return None
-        lines = (shown(texts[line]) for line in sorted(texts))
-        header = next((line for line in lines if line.strip()), None)
+            return CsvColumns([], schema, format.dialect, has_header=False)
+        columns = CsvColumns(records, schema, format.dialect, has_header=format.has_header)
         with self._lock:
-            self._headers[key] = header
-            while len(self._headers) > _KEPT_HEADERS:
-                self._headers.popitem(last=False)
-        return header
+            self._kept[key] = columns
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return columns

@@ -13,20 +13,12 @@ from functools import partial
 from lineage_service.lineage import SourceRow
 from lineage_service.tracing.files import columnar_rows, whole_files
 from lineage_service.tracing.files.decompression import Check
-from lineage_service.tracing.files.file_parts import (
-    LINES,
-    ORC,
-    PARQUET,
-    TEXT,
-    FilePart,
-    by_part,
-    first_record,
-    format_of,
-)
+from lineage_service.tracing.files.file_parts import FilePart, by_part, first_record
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import FileState, UnreadableError
 from lineage_service.tracing.files.row_columns import ColumnRequest
-from lineage_service.tracing.files.row_ends import shown
+from lineage_service.tracing.files.row_ends import shown, shown_text
+from lineage_service.tracing.files.row_formats import RowFormat, row_format_of
 from lineage_service.tracing.files.shown_columns import TextColumns, shown_columns
 from lineage_service.tracing.model.elements import PartitionInfo, TopologyNode
 
@@ -75,20 +67,22 @@ class SourceRows:
         check: Check,
         columns: ColumnRequest | None = None,
     ) -> dict[int, SourceRow]:
-        format, rows = format_of(node), dict[int, SourceRow]()
+        format, rows = row_format_of(node), dict[int, SourceRow]()
         for part, mine in by_part(parts, offsets).items():
             check()
             info = part.as_partition(ended if part.size is None else None)
             # Which they are of the file, or of the partition of it.
             numbers = {offset: offset - part.first + (part.row or 0) for offset in mine}
-            if format == TEXT:
+            if format.is_text:
                 source_rows = self._in_file(part.path, info, list(numbers.values()), check)
-            elif format in LINES:
-                source_rows = self._in_lines(format, part, info, numbers.values(), check)
+            elif format.is_cut:
+                of_part = self._in_lines if format.has_lines else self._in_several_lines
+                source_rows = of_part(format, part, info, numbers.values(), check)
                 if columns is not None:
                     source_rows = self._text_columns.added(format, node, source_rows, columns, check)
-            elif format in (PARQUET, ORC) and part.row is not None:
-                source_rows = self._in_columns(format, part.path, info, numbers.values(), check, columns)
+            elif format.is_columnar and part.row is not None:
+                name = format.name
+                source_rows = self._in_columns(name, part.path, info, numbers.values(), check, columns)
             else:
                 warning = self._about_no_text(node, part.path, info)
                 if part.row is None:
@@ -98,7 +92,7 @@ class SourceRows:
         return rows
 
     def _in_lines(
-        self, format: str, part: FilePart, info: PartitionInfo, records: Iterable[int], check: Check
+        self, format: RowFormat, part: FilePart, info: PartitionInfo, records: Iterable[int], check: Check
     ) -> dict[int, SourceRow]:
         """Of files in which not every line is a record."""
         path, start = part.path, int(info["start"])
@@ -108,11 +102,31 @@ class SourceRows:
         except UnreadableError as error:
             warning = f"{error}{_FROM_PARTITION}" if start else str(error)
             return {record: _row(path, record, None, warning) for record in records}
-        rows = self._in_file(path, info, [line for line in line_of.values() if line is not None], check)
+        lines_read = [line for line in line_of.values() if line is not None]
+        rows = self._in_file(path, info, lines_read, check, encoding=format.encoding)
         return {
             record: _row(path, record, None, _NO_ROW) if line is None else rows[line]
             for record, line in line_of.items()
         }
+
+    def _in_several_lines(
+        self, format: RowFormat, part: FilePart, info: PartitionInfo, records: Iterable[int], check: Check
+    ) -> dict[int, SourceRow]:
+        """Of files of records that may have several lines. The first one stands for each."""
+        path = part.path
+        try:
+            changed = change_of(self._files.state(path), info)
+            several = self._rows.several(format, path, check)
+        except UnreadableError as error:
+            return {record: _row(path, record, None, str(error)) for record in records}
+        rows = {}
+        for record in records:
+            line = several.line_of(record)
+            if line is None:
+                rows[record] = _row(path, record, None, "; ".join(filter(None, (changed, _NO_ROW))))
+            else:
+                rows[record] = _row(path, line, shown_text(several.texts[record]), changed)
+        return rows
 
     def _in_columns(
         self,
@@ -153,6 +167,7 @@ class SourceRows:
         offsets: Sequence[int],
         check: Check,
         first: int | None = None,
+        encoding: str = "utf-8",
     ) -> dict[int, SourceRow]:
         """`first` is which row of the file the first one of the partition is, if that is known."""
         start = int(info["start"])
@@ -173,9 +188,9 @@ class SourceRows:
             notes = [changed] if changed is not None else []
             if data is None:
                 notes.append(missing)
-            elif not _is_utf8(data):
+            elif encoding == "utf-8" and not _is_utf8(data):
                 notes.append("the row is not all UTF-8: what is not is shown as \ufffd, as the job read it")
-            text = None if data is None else shown(data)
+            text = None if data is None else shown(data, encoding)
             rows[offset] = _row(path, first + offset, text, "; ".join(notes) or None)
         return rows
 

@@ -42,6 +42,7 @@ class TopologyNode:
     location: str | None = None
     schema: tuple[Column, ...] = ()
     schema_note: str = ""  # why columns are missing there
+    options: Mapping[str, str] | None = None  # of the reader or writer of CSV and JSON; None: not known
     expressions: Mapping[str, Any] | None = None  # what an operator of a query computes of a row
 
     @property

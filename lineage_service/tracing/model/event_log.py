@@ -106,6 +106,7 @@ class EventLog:
             location=location_of(dataset) if isinstance(dataset, Mapping) else None,
             schema=schema_of(event.get("schema")),
             schema_note=event.get("schema_note") or "",
+            options=dataset.get("options") if isinstance(dataset, Mapping) else None,
             expressions=event.get("expressions"),
         )
 

@@ -3,13 +3,16 @@
 From its events, the receipts of its blocks and the log of the store: its flows are not opened, its task runs
 not assembled.
 So a list of many applications costs little, and costs next to nothing while nothing more of them is stored.
+It is read as it is taken: the newest ones first, many together.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from heapq import heappop, heappush
 from threading import Lock
 from typing import Any, Protocol
 
@@ -27,6 +30,9 @@ LOST = (
     "or `lineage consume` is behind"
 )
 
+#: Applications that are read together: at first few, so that a page is there soon.
+_FIRST, _MOST = 128, 2_048
+
 __all__ = ["LOST", "Receipts", "Summaries", "SummaryReader", "summary"]
 
 
@@ -42,6 +48,10 @@ class SummaryReader(Protocol):
     def events_of(
         self, application_ids: Sequence[str], types: Collection[str] | None = None
     ) -> Mapping[str, Sequence[Mapping[str, Any]]]: ...
+
+    def blocks_of(self, application_ids: Sequence[str]) -> Mapping[str, Collection[Receipt]]: ...
+
+    def latest(self) -> Mapping[str, int | None]: ...
 
     def rows(self, application_id: str) -> Mapping[str, int]: ...
 
@@ -67,13 +77,42 @@ class Summaries:
         #: With the application's version, and what became of it by its events.
         self._cached: dict[str, tuple[object, Application, Outcome]] = {}
 
-    def all(self) -> tuple[Application, ...]:
-        """Those of which an event is stored, newest first; last those whose files cannot be read."""
-        applications = [self._readable(name, version) for name, version in self._stored().items()]
-        readable = [application for application in applications if application is not None]
-        return tuple(
-            sorted(readable, key=lambda application: (-application.started, application.application_id))
-        )
+    def newest_first(self) -> Iterator[Application]:
+        """Those of which an event is stored, newest first; last those whose files cannot be read.
+
+        They are read in the order of their last events. None began behind its last event, so those that began
+        later than the last event of all that were not read yet are the newest.
+        """
+        stored, latest = self._stored(), self._store.latest()
+        ends = {name: math.inf if (end := latest.get(name)) is None else end for name in stored}
+        order = sorted(stored, key=lambda name: -ends[name])
+        read: list[tuple[int, str, Application]] = []
+        at, size = 0, _FIRST
+        while at < len(order):
+            some = order[at : at + size]
+            at, size = at + len(some), min(2 * size, _MOST)
+            for application in self._read_together({name: stored[name] for name in some}):
+                heappush(read, (-application.started, application.application_id, application))
+            bound = ends[order[at]] if at < len(order) else -math.inf
+            while read and -read[0][0] > bound:
+                yield heappop(read)[2]
+
+    def _read_together(self, versions: Mapping[str, object]) -> Iterator[Application]:
+        """Those of them of which an event is stored."""
+        with self._lock:
+            cached = {name: self._cached.get(name) for name in versions}
+        unread = [name for name, entry in cached.items() if entry is None or entry[0] != versions[name]]
+        if len(unread) > 1:
+            try:
+                receipts = self._store.blocks_of(unread)
+                for name, events in self._store.events_of(unread).items():
+                    self._keep(name, versions[name], events, receipts.get(name, ()))
+            except StoreUnavailableError:
+                pass  # of one of them: each is read by itself
+        for name, version in versions.items():
+            application = self._readable(name, version)
+            if application is not None:
+                yield application
 
     def of(self, application_id: str) -> Application:
         """Raises UnknownApplicationError."""
@@ -124,11 +163,20 @@ class Summaries:
         events = self._store.events(application_id)
         if not events:
             return None
+        return self._at_this_moment(*self._keep(application_id, version, events, receipts))
+
+    def _keep(
+        self,
+        application_id: str,
+        version: object,
+        events: Sequence[Mapping[str, Any]],
+        receipts: Collection[Receipt],
+    ) -> tuple[Application, Outcome]:
         application = summary(application_id, events, receipts, self._store.rows(application_id))
         outcome = outcome_of(events)
         with self._lock:
             self._cached[application_id] = (version, application, outcome)
-        return self._at_this_moment(application, outcome)
+        return application, outcome
 
     def _at_this_moment(self, application: Application, outcome: Outcome) -> Application:
         """Nothing needs to come for an application to be lost."""

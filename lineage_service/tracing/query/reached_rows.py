@@ -12,9 +12,7 @@ from time import monotonic
 
 from lineage_service.errors import InvalidQueryError
 from lineage_service.lineage import Remark, SourceRow
-from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.columns.column_cache import Integers
-from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.model.elements import TopologyNode
@@ -23,11 +21,11 @@ from lineage_service.tracing.query.requested_columns import no_such_column, requ
 from lineage_service.tracing.query.row_order import Place, ordered
 from spark_agent import contract
 
-__all__ = ["SAMPLE_SIZE", "ReachedRows", "spread_places"]
+__all__ = ["MOST_ORDERED", "SAMPLE_SIZE", "ReachedRows", "spread_places"]
 
 _PIECE = 20_000
 #: More rows are not ordered.
-_MOST_ORDERED = 1_000_000
+MOST_ORDERED = 1_000_000
 #: More rows are not looked at for a remark.
 _MOST_LOOKED_AT = 200_000
 #: Records of a sample.
@@ -58,12 +56,13 @@ class ReachedRows:
     def __init__(
         self,
         locations: RecordLocations,
-        opened: OpenedApplication[Snapshot],
         node: TopologyNode,
         arrived: Mapping[int, Integers],
+        ended: int | None,
     ) -> None:
+        """`ended` is when the application did."""
         self._locations, self._node, self._arrived = locations, node, arrived
-        self._ended = opened.application.ended
+        self._ended = ended
 
     def places(self) -> list[Place]:
         """All of them, by partition and offset."""
@@ -72,9 +71,9 @@ class ReachedRows:
     def ordered(self, column: str, check: Check, *, desc: bool) -> list[Place]:
         """All places by a column of their rows. Raises InvalidQueryError."""
         total = sum(map(len, self._arrived.values()))
-        if total > _MOST_ORDERED:
+        if total > MOST_ORDERED:
             raise InvalidQueryError(
-                f"{total:,} rows are not ordered, {_MOST_ORDERED:,} at most: leave sort out"
+                f"{total:,} rows are not ordered, {MOST_ORDERED:,} at most: leave sort out"
             )
         request = request_of(self._node, (column,))
         request.has_text = False

@@ -5,7 +5,7 @@ Queries of several threads run side by side, each on a cursor of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import duckdb
@@ -124,8 +124,11 @@ class LineageQueries:
 
     # -- applications and graphs ---------------------------------------------------------------------
 
+    def newest_applications(self) -> Iterator[Application]:
+        return self._summaries.newest_first()
+
     def applications(self) -> tuple[Application, ...]:
-        return self._summaries.all()
+        return tuple(self.newest_applications())
 
     def application(self, application_id: str) -> Application:
         return self._summaries.of(application_id)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from time import monotonic
 
 import duckdb
-import numpy as np
 
 from lineage_service.conditions.filters import Where
-from lineage_service.errors import InvalidQueryError
 from lineage_service.lineage import Remark
 from lineage_service.queries import TraceQuery
 from lineage_service.tracing.columns.application import OpenedApplication
@@ -19,10 +18,17 @@ from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.columns.time_budget import time_budget
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.record_location import RecordLocations
+from lineage_service.tracing.files.record_search import RecordSearch
 from lineage_service.tracing.model.elements import TaskRun, TopologyNode
 from lineage_service.tracing.query.reached_rows import SAMPLE_SIZE, ReachedRows, spread_places
 from lineage_service.tracing.query.remarks import LEAST_ROWS
 from lineage_service.tracing.query.row_order import Place
+from lineage_service.tracing.query.selected_rows import (
+    check_selection,
+    is_selective,
+    page_behind,
+    selected,
+)
 from lineage_service.tracing.query.value_search import search_of
 from lineage_service.tracing.walk.cross_application import Selection
 from lineage_service.tracing.walk.local_engine import TraceWalk
@@ -61,11 +67,7 @@ class TracePage:
         time_budget_s: float,
     ) -> None:
         """Raises InvalidQueryError."""
-        for name, value in (("sort", query.sort), ("filter", query.filter)):
-            if value is not None and only is None:
-                raise InvalidQueryError(f"{name} needs only: the operation whose rows are meant")
-        if query.desc and query.sort is None:
-            raise InvalidQueryError("desc needs sort: the column whose largest values are to come first")
+        check_selection(query, only)
         self._locations, self._trace, self._query, self._only = locations, trace, query, only
         self._time_budget_s = time_budget_s
         self._remarks_until = monotonic() + _REMARK_SHARE * time_budget_s
@@ -73,7 +75,7 @@ class TracePage:
     def page(self, after: Mapping[str, Place] | None, check: Check) -> list[tuple[Opened, Walked]]:
         """One page, application by application. Raises InvalidQueryError."""
         query, only = self._query, self._only
-        if only is None or (query.sort is None and query.filter is None):
+        if only is None or not is_selective(query):
             return self._trace.page(query.limit, after, check, only)
         last = None if after is None else after.get(only)
         if after is not None and last is None:
@@ -92,10 +94,9 @@ class TracePage:
                 yield node
                 continue
             places = self.selection(opened, node.node, check).places
-            first = _behind(places, last)
-            chosen = places[first : first + self._query.limit]
+            chosen, has_more = page_behind(places, last, self._query.limit)
             positions = self._walk(opened).positions(node.node, chosen)
-            yield replace(node, positions=positions, has_more=first + len(chosen) < len(places))
+            yield replace(node, positions=positions, has_more=has_more)
 
     def selection(self, opened: Opened, number: int, check: Check) -> Selection:
         """The places of a node that fulfil the condition, in the order of the column."""
@@ -103,37 +104,27 @@ class TracePage:
         node_id = contract.node_id(opened.application.application_id, number)
         key = node_id, query.filter, query.sort, query.desc
         if key not in self._trace.selections:
-            node, warnings = opened.graph.topology.nodes[number], tuple[str, ...]()
+            node, ended = opened.graph.topology.nodes[number], opened.application.ended
             arrived: Mapping[int, Integers] = self._walk(opened).by_partition(number)
-            if query.filter is not None:
-                arrived, warnings = self._fulfilling(opened, node, arrived, Where(query.filter), check)
-            rows = ReachedRows(self._locations, opened, node, arrived)
-            ordered = (
-                rows.places() if query.sort is None else rows.ordered(query.sort, check, desc=query.desc)
-            )
+            with ExitStack() as limits:
+                selection = selected(
+                    query,
+                    arrived,
+                    lambda arrived: ReachedRows(self._locations, node, arrived, ended),
+                    lambda where: self._search(opened, node, where, limits),
+                    check,
+                )
             self._trace.selections.clear()  # one is kept: pages follow each other
-            self._trace.selections[key] = Selection(ordered, warnings)
+            self._trace.selections[key] = selection
         return self._trace.selections[key]
 
-    def _fulfilling(
-        self, opened: Opened, node: TopologyNode, arrived: Mapping[int, Integers], where: Where, check: Check
-    ) -> tuple[Mapping[int, Integers], tuple[str, ...]]:
-        """(the offsets that fulfil a condition, by partition; what was not looked at)."""
+    def _search(self, opened: Opened, node: TopologyNode, where: Where, limits: ExitStack) -> RecordSearch:
+        """It may take as long as the query until `limits` end."""
         runs = {run.partition: run for run in opened.graph.holders(node.number)}
         requested = _Requested(opened, opened.snapshot.database.cursor(), node, runs)
-        fulfilling: dict[int, Integers] = {}
-        with (
-            search_of(requested, self._locations, where) as search,
-            time_budget(search.database, self._time_budget_s),
-        ):
-            for partition, offsets in sorted(arrived.items()):
-                if not len(offsets):
-                    continue
-                first, last = int(offsets[0]), int(offsets[-1]) + 1
-                places = search.matching(partition, first=first, last=last, check=check)
-                matches = np.array([offset for offset, is_match in places if is_match], np.int64)
-                fulfilling[partition] = np.intersect1d(offsets, matches)
-        return fulfilling, tuple(search.warnings)
+        search = search_of(requested, self._locations, where)
+        limits.enter_context(time_budget(search.database, self._time_budget_s))
+        return search
 
     def matches(self, opened: Opened, node: TopologyNode, check: Check) -> Selection | None:
         """Those of the node whose records are filtered; None of others."""
@@ -154,7 +145,8 @@ class TracePage:
             return None, None
         if sum(map(len, arrived.values())) < LEAST_ROWS:
             return (), sum(map(len, arrived.values()))
-        return ReachedRows(self._locations, opened, node, arrived).remarks(check, self._remarks_until)
+        rows = ReachedRows(self._locations, node, arrived, opened.application.ended)
+        return rows.remarks(check, self._remarks_until)
 
     def sample(self, opened: Opened, node: TopologyNode) -> tuple[str, ...] | None:
         """Ids of records at even distances among all of an end of the trace; None where no remarks are."""
@@ -174,13 +166,3 @@ class TracePage:
         walk = self._trace.segments[opened.application.application_id][1]
         assert isinstance(walk, TraceWalk)
         return walk
-
-
-def _behind(places: Sequence[Place], last: Place | None) -> int:
-    """Where to go on."""
-    if last is None:
-        return 0
-    try:
-        return places.index(last) + 1
-    except ValueError:
-        raise InvalidQueryError("the cursor names a record that is not listed") from None

@@ -14,8 +14,9 @@ from lineage_service.lineage import SourceRow
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.files.decompression import Check
-from lineage_service.tracing.files.file_parts import LINES, ORC, PARQUET, format_of, normal_path, plain_path
+from lineage_service.tracing.files.file_parts import normal_path, plain_path
 from lineage_service.tracing.files.record_location import RecordLocations
+from lineage_service.tracing.files.row_formats import row_format_of
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.query.requested_columns import request_of
 
@@ -29,12 +30,9 @@ def has_rows_of_files(node: TopologyNode) -> bool:
     """Are the records of a source rows that can be looked for in its files?"""
     infos = node.partitions.values()
     is_by_row = not any("files" in info or "record_length" in info for info in infos)
-    return (
-        node.kind == "source"
-        and is_by_row
-        and any(_files(node))
-        and format_of(node) in {*LINES, PARQUET, ORC}
-    )
+    format = row_format_of(node)
+    is_readable = format.is_cut or format.is_columnar
+    return node.kind == "source" and is_by_row and any(_files(node)) and is_readable
 
 
 class UnreadRows:

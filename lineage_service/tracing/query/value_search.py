@@ -15,7 +15,6 @@ from lineage_service.errors import InvalidQueryError
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.files.decompression import Check
-from lineage_service.tracing.files.file_parts import JSON
 from lineage_service.tracing.files.line_search import types_of_json
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.files.record_search import RecordSearch
@@ -75,7 +74,7 @@ class _ValueSearch(RecordSearch):
             lines = [_as_json(type, text) for _, type, text in values]
             self._types |= types_of_json(lines)
             filter = self._where.on(json_lines(self._types))
-            for at in self._rows.lines.in_table(JSON, {"c0": lines}, len(lines), filter):
+            for at in self._rows.lines.in_table({"c0": lines}, len(lines), filter, is_json=True):
                 yield int(values[at][0]), True
             first = int(values[-1][0]) + 1
             yield first, False

@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
+import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -26,8 +28,15 @@ from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.files.decompression import unlimited
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.model.elements import TopologyNode
+from lineage_service.tracing.query.reached_rows import MOST_ORDERED, ReachedRows
 from lineage_service.tracing.query.remarks import remarks_on
 from lineage_service.tracing.query.requested_columns import RequestedColumns
+from lineage_service.tracing.query.selected_rows import (
+    check_selection,
+    is_selective,
+    page_behind,
+    selected,
+)
 from lineage_service.tracing.query.trace_results import (
     ShownRecords,
     Texts,
@@ -46,7 +55,7 @@ from lineage_service.tracing.spark.frontiers import (
 from lineage_service.tracing.spark.pages import reached_at
 from lineage_service.tracing.spark.store import SparkSnapshot, StoreInSpark, open_in_spark
 from lineage_service.tracing.walk import cursors
-from lineage_service.tracing.walk.cross_application import CrossApplicationTrace
+from lineage_service.tracing.walk.cross_application import CrossApplicationTrace, Selection
 from lineage_service.tracing.walk.dataset_links import FilesOfApplications
 from lineage_service.tracing.walk.result import Position, Reached, Walked
 from lineage_service.tracing.walk.starts import (
@@ -56,12 +65,15 @@ from lineage_service.tracing.walk.starts import (
     records_named,
     starts_named,
 )
+from spark_agent import contract
 
 __all__ = ["SparkTracing", "local_session", "trace"]
 
 _CACHED_SNAPSHOTS = 8
 
 Opened = OpenedApplication[SparkSnapshot]
+Selections = dict[str, Selection]
+"""Node id -> which of its records fulfil the condition."""
 
 
 def trace(
@@ -111,18 +123,22 @@ class SparkTracing:
 
     def trace(self, application_id: str, query: TraceQuery) -> Trace:
         """Raises NotFoundError, InvalidQueryError."""
-        if query.sort is not None or query.filter is not None:
-            raise InvalidQueryError("--engine spark lists all rows in their order: leave sort and filter out")
         opened = self._open(application_id)
         page = cursors.decode(query.cursor, cursors.digest(application_id, query))
         to = end_named(opened.graph, query.to)
         only = node_id_named(opened.graph, query.only) if query.only else None
+        check_selection(query, only)
         main = self._new_frontiers(opened.snapshot, has_origins=False)
         starts = self._starts(opened.snapshot, main, query)
         trace = self._new_trace(opened, query, to, starts)
         trace.advance(unlimited)
         named = [reached_at(main, node, start, query.limit) for node, start in starts.items()]
-        segments = trace.page(query.limit, page.after, unlimited, only)
+        selections: Selections = {}
+        if only is None or not is_selective(query):
+            segments = trace.page(query.limit, page.after, unlimited, only)
+        else:
+            last = None if page.after is None else page.after.get(only)
+            segments = self._selected(trace, query, only, last, selections)
         texts = self._shown_texts(named, segments, query)
         nodes = opened.graph.topology.nodes
         columns = RequestedColumns(query.columns)
@@ -146,13 +162,76 @@ class SparkTracing:
                     segment,
                     walked,
                     query.direction,
-                    partial(self._show, segment, texts[segment.application.application_id], query, columns),
+                    partial(
+                        self._show,
+                        segment,
+                        texts[segment.application.application_id],
+                        query,
+                        columns,
+                        selections=selections,
+                    ),
                 )
                 for segment, walked in segments
             ],
         )
         columns.check()
         return result
+
+    def _selected(
+        self,
+        trace: CrossApplicationTrace[SparkSnapshot, Arrived],
+        query: TraceQuery,
+        only: str,
+        last: tuple[int, int] | None,
+        selections: Selections,
+    ) -> list[tuple[Opened, Walked]]:
+        """The page of one node by the condition and the order; `selections` gets what was chosen there."""
+        segments = []
+        for opened, walked in trace.page(1, None, unlimited, only):
+            reached = []
+            for node in walked.reached:
+                if contract.node_id(opened.application.application_id, node.node) == only:
+                    walk = trace.segments[opened.application.application_id][1]
+                    assert isinstance(walk, SparkTraceWalk)
+                    node, selections[only] = self._selection(opened, walk, node, query, last)
+                reached.append(node)
+            segments.append((opened, replace(walked, reached=tuple(reached))))
+        return segments
+
+    def _selection(
+        self,
+        opened: Opened,
+        walk: SparkTraceWalk,
+        reached: Reached,
+        query: TraceQuery,
+        last: tuple[int, int] | None,
+    ) -> tuple[Reached, Selection]:
+        """Raises InvalidQueryError: places and rows come to the driver, so they are bounded."""
+        node, ended = opened.graph.topology.nodes[reached.node], opened.application.ended
+        if reached.total > MOST_ORDERED:
+            raise InvalidQueryError(
+                f"{reached.total:,} rows are not sorted or filtered, {MOST_ORDERED:,} at most: leave sort "
+                "and filter out"
+            )
+        runs = walk.runs_of_places(node.number)
+        if query.filter is not None and not self._locations.has_files(node, {place[0] for place in runs}):
+            raise InvalidQueryError(
+                f"node {node.number} ({node.name}) has no files, and --engine spark filters rows of files "
+                "only: leave --engine spark out"
+            )
+        offsets: dict[int, list[int]] = {}
+        for partition, offset in sorted(runs):
+            offsets.setdefault(partition, []).append(offset)
+        selection = selected(
+            query,
+            {partition: np.array(at, np.int64) for partition, at in offsets.items()},
+            lambda arrived: ReachedRows(self._locations, node, arrived, ended),
+            lambda where: self._locations.search(node, where, ended=ended),
+            unlimited,
+        )
+        chosen, has_more = page_behind(selection.places, last, query.limit)
+        positions = tuple(Position(node.number, *place, runs[place]) for place in chosen)
+        return replace(reached, positions=positions, has_more=has_more), selection
 
     def _new_trace(
         self, opened: Opened, query: TraceQuery, to: int | None, starts: Mapping[int, Frontier]
@@ -229,15 +308,28 @@ class SparkTracing:
         columns: RequestedColumns,
         node: TopologyNode,
         positions: Sequence[Position],
+        *,
+        selections: Selections | None = None,
     ) -> ShownRecords:
         """Remarks are on the listed rows: others were not read."""
+        selection = (selections or {}).get(
+            contract.node_id(opened.application.application_id, node.number) if query.filter else ""
+        )
         request = columns.of(node)
         records = records_of(opened, node, positions, texts, self._locations, unlimited, request)
         schema = None if request is None else columns.shown(request, records)
         if not query.remarks or node.kind != ("source" if query.direction == "backward" else "sink"):
-            return ShownRecords(records, schema)
+            return _with_matches(ShownRecords(records, schema), selection)
         rows = [(record.record_id, record.source) for record in records if record.source is not None]
-        return ShownRecords(records, schema, remarks_on(rows, request.types if request else {}), len(rows))
+        remarks = remarks_on(rows, request.types if request else {})
+        return _with_matches(ShownRecords(records, schema, remarks, len(rows)), selection)
+
+
+def _with_matches(shown: ShownRecords, selection: Selection | None) -> ShownRecords:
+    """With how many rows fulfil the condition."""
+    if selection is None:
+        return shown
+    return replace(shown, matches=len(selection.places), warnings=selection.warnings)
 
 
 def _by_key(snapshot: SparkSnapshot, main: SparkFrontiers, node: TopologyNode, query: TraceQuery) -> Frontier:

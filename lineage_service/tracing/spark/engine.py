@@ -130,6 +130,17 @@ class SparkTraceWalk:
             for partition, runs in partitions.items()
         }
 
+    def runs_of_places(self, node: int) -> dict[tuple[int, int], int]:
+        """(partition, offset) -> a run that holds it, of all records reached at a node: on the driver."""
+        frontier, runs = self._sets[node], self._frontiers.snapshot.graph.topology.runs
+        rows = frontier.rows
+        if not frontier.is_held:
+            rows = self._frontiers.frame(frontier).select("run", "pos").collect()
+        places: dict[tuple[int, int], int] = {}
+        for run, offset in sorted((row[0], row[1]) for row in rows):
+            places.setdefault((runs[run].partition, offset), run)
+        return places
+
     def size(self, arrived: Arrived) -> int:
         return arrived.size
 

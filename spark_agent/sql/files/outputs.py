@@ -17,6 +17,7 @@ from spark_agent.sql.catalog_names import symlinks_of
 from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.files import catalog_partitions, output_files, written_files
 from spark_agent.sql.files.output_files import UnknownFilesError
+from spark_agent.sql.files.text_options import text_options
 from spark_agent.sql.plan_schemas import schema_written
 from spark_agent.sql.schemas import Schema
 from spark_agent.sql.types import OutputFiles, Plan
@@ -190,10 +191,11 @@ def _path(uri: Any) -> str:
 
 
 def _of_data_source(catalyst: Catalyst, command: Plan, symlinks: Sequence[dict[str, str]]) -> Output:
-    format = str(command.fileFormat().toString()).lower()
-    if format == "csv" and catalyst.options(command.options()).get("header", "").lower() == "true":
+    format, options = str(command.fileFormat().toString()).lower(), catalyst.options(command.options())
+    if format == "csv" and options.get("header", "").lower() == "true":
         format = "csv+header"
     output = _at(partitions.local_path(str(command.outputPath().toString())), format)
+    output.dataset |= text_options(format, options)
     table = command.catalogTable()
     if table.isDefined() and table.get().tracksPartitionsInCatalog():
         output.location = catalog_partitions.locations_of(catalyst, table.get())

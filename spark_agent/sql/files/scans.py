@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from spark_agent.driver import partitions
 from spark_agent.sql.catalog_names import symlinks
 from spark_agent.sql.catalyst import Catalyst, Operator
+from spark_agent.sql.files.text_options import text_options
 from spark_agent.sql.plan_schemas import schema_read
 from spark_agent.sql.rewrite.plan_nodes import UncoveredError
 from spark_agent.sql.schemas import Schema
@@ -77,6 +78,7 @@ class FileScans:
         if _is_strict(files) and not all(self._is_of_folders(files, condition) for condition in pushed):
             unlike = "but for lines that a filter leaves out"
         dataset: dict[str, Any] = partitions.dataset(roots[0], f"{format} {unlike}".rstrip())
+        dataset |= text_options(format, options)
         return described, dataset | ({"partitions": files["folders"]} if files["folders"] else {})
 
     def about(self, plan: Plan, leaf: Operator, dataset: dict[str, Any] | None) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import Barrier
 from typing import Any
 
@@ -14,6 +15,7 @@ import neo4j as neo4j_driver
 import pytest
 from neo4j.exceptions import ServiceUnavailable
 
+import lineage_cypher
 from lineage_service.graph import application_writer, connection, row_values
 from lineage_service.graph.application_rows import ApplicationGraph, NodeRecords, application_record_batches
 from lineage_service.graph.application_writer import ApplicationWriter, ClaimLostError
@@ -232,15 +234,20 @@ def test_links_that_nobody_else_made_are_created_and_others_are_merged(
     assert (asked.count("flow/create"), asked.count("flow/create_links")) == (3, 3)
     assert "flow/link_elements" not in asked
     assert_whole(neo4j_graph, new_app, run)
-    neo4j_graph.driver.execute_query(
-        "MATCH (a:LineageApplication {applicationId: $app}) SET a.flows = 'not yet', a.flowsBudget = -1",
-        app=new_app,
-    )
+    export_again = lineage_cypher.body("application/export_again")
+    neo4j_graph.driver.execute_query(export_again, applicationId=new_app)
+    assert new_app in neo4j_graph.store.pending(MAX_FLOWS)
     asked.clear()
+    texts = [f"Graz,{at}" for at in range(20)]  # which could not be read before
+    run = replace(run, columns=[replace(run.columns[0], vals=texts), *run.columns[1:]])
     assert neo4j_graph.store.write_application(new_app, claimed(neo4j_graph, new_app), run)
     assert (asked.count("flow/upsert"), asked.count("flow/link_elements")) == (3, 3)
     assert "flow/create_links" not in asked
     assert_whole(neo4j_graph, new_app, run)
+    vals, _, _ = neo4j_graph.driver.execute_query(
+        "MATCH (flow:LineageFlow {nodeId: $node}) RETURN flow.val AS val", node=f"{new_app}#1"
+    )
+    assert sorted(row["val"] for row in vals) == sorted(texts)
 
 
 @pytest.mark.usefixtures("small_batches")

@@ -177,6 +177,6 @@ def test_what_cannot_be_compared_is_one_sentence(applications: Applications, tmp
     with pytest.raises(InvalidQueryError, match="say which two applications, or which dataset"):
         compared(applications, before=None, after=None)
     with pytest.raises(NotFoundError, match="was once written by a run that ended well"):
-        compared(applications, before=None, after=None, dataset=str(tmp_path / "monday" / "in"))
+        compared(applications, before=None, after=None, dataset=str(tmp_path / "monday" / "out-0"))
     with pytest.raises(NotFoundError, match="no application wrote or read a dataset"):
         compared(applications, dataset="/nowhere")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +27,10 @@ class Store(DeltaFlowStore):
     def events(self, application_id: str) -> list[dict[str, object]]:
         self.read.append(application_id)
         return super().events(application_id)
+
+    def events_of(self, application_ids: Sequence[str], types: Any = None) -> dict[str, Any]:
+        self.read += application_ids
+        return super().events_of(application_ids, types)
 
     def tell(self, *events: bytes) -> None:
         self.write_events(event_batch("topic/0", messages(*events, first=self._offsets[0])))
@@ -94,3 +100,20 @@ def test_a_deleted_application_is_not_listed_any_more(store: Store, questions: L
     assert [application.application_id for application in questions.applications()] == ["new"]
     with pytest.raises(NotFoundError):
         questions.application("old")
+
+
+def test_the_newest_come_first_and_no_more_are_read_than_are_taken(tmp_path: Path) -> None:
+    store = Store(tmp_path / "flows")
+    began = {f"app-{at}": 1_000 + at * 7 % 300 for at in range(300)}
+    for application_id, at in began.items():
+        store.run(application_id, at)
+    store.tell(event(contract.ALIVE, application_id="app-0", time=99_999))  # of a session that goes on
+    questions = LineageQueries(store, time_budget_s=60)
+    listed = questions.newest_applications()
+    newest = [next(listed).application_id for _ in range(20)]
+    assert len(store.read) < 300
+    order = sorted(began, key=lambda name: (-began[name], name))
+    assert newest == order[:20]
+    assert [*newest, *(application.application_id for application in listed)] == order
+    assert [application.application_id for application in questions.applications()] == order
+    assert sorted(store.read) == sorted(began)

@@ -26,21 +26,9 @@ UNLIKE_LINES: dict[str, tuple[Read, str]] = {
         "a\nb|c|d\ne|f",
     ),
     "whole files": (lambda spark, path: spark.read.text(path, wholetext=True), "a\nb\nc\n"),
-    "CSV of several lines": (
-        lambda spark, path: spark.read.csv(path, schema="t string", multiLine=True),
-        '"a\nb"\nc\n',
-    ),
     "CSV that ends in another way": (
         lambda spark, path: spark.read.csv(path, schema="t string", lineSep="|"),
         "a\nb|c\n",
-    ),
-    "CSV with comments": (
-        lambda spark, path: spark.read.csv(path, schema="t string", comment="#"),
-        "# none\na\n#none\nb\n",
-    ),
-    "CSV with headers and comments": (
-        lambda spark, path: spark.read.csv(path, schema="t string", comment="#", header=True),
-        "# none\nt\na\n#none\nb\n",
     ),
     "CSV without malformed lines": (
         lambda spark, path: spark.read.csv(path, schema="t int", mode="DROPMALFORMED"),

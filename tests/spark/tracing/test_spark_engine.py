@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from lineage_service.errors import InvalidQueryError, LineageError, NotFoundError
 from lineage_service.queries import TraceQuery
@@ -58,6 +59,7 @@ def actions(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Appli
     """An application of actions that aggregate, take and collect, with bounds and with values."""
     folder = tmp_path_factory.mktemp("actions")
     source = write(folder / "in.txt", [str(i) for i in range(12)])
+    table = write(folder / "in.csv", ["k,v,n", *(f"0,{'xyz'[i % 3]},{i * 7 % 20}" for i in range(20))])
 
     def job(context: Any) -> None:
         numbers = context.textFile(str(source), 3).map(int)
@@ -71,6 +73,8 @@ def actions(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Appli
         kept = context.textFile(str(write(folder / "kept.txt", list("012345"))), 2).filter(bool).cache()
         fill_and_fail(context, kept, [0])
         kept.map(str).saveAsTextFile(str(folder / "kept"))
+        rows = SparkSession(context).read.csv(str(table), header=True, schema="k int, v string, n int")
+        rows.groupBy("k").agg(F.sum("n")).coalesce(1).write.csv(str(folder / "sums"))
 
     _, application = run_application(
         kafka.bootstrap_servers, folder / "store", job, spark_lineage_detailed="true"
@@ -127,6 +131,36 @@ def test_actions_and_bounds_are_the_same(
     assert not whole.exact
     assert {node.kind for node in whole.nodes} == {"source", "operator", "sink"}
     assert any(record.value is not None for node in whole.nodes for record in node.records)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_rows_are_sorted_and_filtered_in_the_same_way(
+    way: str, actions: tuple[Application, Path], spark: SparkSession
+) -> None:
+    application, folder = actions
+    tracing = SparkTracing(spark, store_of(application), **WAYS[way])
+    (part,) = (folder / "sums").glob("part-*")
+    nodes = application.questions.graph(application.application_id).nodes
+    (source,) = (node.node_id for node in nodes if node.description == str(folder / "in.csv"))
+    start = {"direction": "backward", "path": str(part), "row": 0, "only": source, "columns": ("*",)}
+    for chosen in ({"sort": "n", "desc": True, "filter": "v <> 'x'"}, {"sort": "v"}, {"filter": "n > 5"}):
+        rows, cursor = [], None
+        while cursor is not None or not rows:
+            answer = agree(application, tracing, **start, **chosen, limit=3, cursor=cursor)
+            (listed,) = (node for node in answer.nodes if node.node_id == source)
+            rows += [tuple(record.source.columns.values()) for record in listed.records]
+            cursor = answer.next
+        every = [(0, "xyz"[i % 3], i * 7 % 20) for i in range(20)]
+        expected = [row for row in every if row[1] != "x"] if "<>" in str(chosen) else every
+        if chosen.get("sort") == "n":
+            expected.sort(key=lambda row: -row[2])
+        elif chosen.get("sort") == "v":
+            expected.sort(key=lambda row: row[1])
+        else:
+            expected = [row for row in every if row[2] > 5]
+        assert rows == expected
+    with pytest.raises(InvalidQueryError, match="sort needs only"):
+        tracing.trace(application.application_id, TraceQuery(direction="backward", node="0", sort="n"))
 
 
 @pytest.mark.parametrize("way", WAYS)

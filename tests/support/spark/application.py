@@ -16,11 +16,12 @@ import pyarrow.parquet as pq
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from pyspark import SparkConf, SparkContext
 
-from lineage_service.completeness import completeness
+from lineage_service.completeness import Receipt, completeness
 from lineage_service.decode import rows
 from lineage_service.lineage import Trace
 from lineage_service.queries import TraceQuery
 from lineage_service.store import tables
+from lineage_service.store.receipts import read_receipts
 from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
 from tests.support.lineage_messages import undeclared_fields
@@ -53,6 +54,15 @@ class ParquetStore:
         self, application_ids: Sequence[str], types: Collection[str] | None = None
     ) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         return {application_id: self.events(application_id) for application_id in application_ids}
+
+    def latest(self) -> Mapping[str, int | None]:
+        return {self.application_id: None}
+
+    def blocks_of(self, application_ids: Sequence[str]) -> Mapping[str, Sequence[Receipt]]:
+        return {
+            application_id: read_receipts(self.files("blocks", application_id))
+            for application_id in application_ids
+        }
 
     def rows(self, application_id: str) -> Mapping[str, int]:
         return {

@@ -119,7 +119,7 @@ def test_an_application_is_lost_in_answers_though_nothing_more_comes() -> None:
     now[0] = LOST_AFTER_MS / 1000 + 1
     assert summaries.of(APP).state == "lost"
     assert summaries.of(APP).missing == f"{LOST}; its end has not arrived"
-    assert [each.state for each in summaries.all()] == ["lost"]
+    assert [each.state for each in summaries.newest_first()] == ["lost"]
     assert [application.state for application in unfinished.look(9).applications] == ["lost"]
     late = event(contract.ALIVE, time=LOST_AFTER_MS)
     store.write_events(batch_of(late, first=2))

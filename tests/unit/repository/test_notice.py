@@ -30,10 +30,12 @@ def test_every_package_in_the_page_is_named() -> None:
 
 
 def test_the_terms_are_those_of_the_packages(without: Callable[[str, str], NoReturn]) -> None:
-    if not (page.UI / "node_modules").is_dir():
-        without("NODE", "what builds the page is not installed: make page")
-    for name in bundled():
-        assert (page.UI / "node_modules" / name / "LICENSE").read_text("utf-8").strip() in NOTICE
+    licences = [page.UI / "node_modules" / name / "LICENSE" for name in bundled()]
+    missing = [str(path.relative_to(page.UI.parent)) for path in licences if not path.is_file()]
+    if missing:
+        without("NODE", f"{missing[0]} is not there: run `make page`, which installs it with Node.js")
+    for path in licences:
+        assert path.read_text("utf-8").strip() in NOTICE
 
 
 def test_every_library_in_the_jar_is_named(cannot_have: Callable[[str], NoReturn]) -> None:

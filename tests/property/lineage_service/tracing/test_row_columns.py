@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from lineage_service.lineage import SourceRow
 from lineage_service.result_json import json_bytes
+from lineage_service.tracing.files.csv_columns import CsvColumns
+from lineage_service.tracing.files.csv_dialect import CsvDialect
 from lineage_service.tracing.files.json_values import bounded, exact_json, read_json
 from lineage_service.tracing.files.partition_folders import folder_above, partition_values, short_place
-from lineage_service.tracing.files.row_columns import CsvColumns
+from lineage_service.tracing.files.row_columns import typed
 from lineage_service.tracing.query.remarks import remarks_on
 from lineage_service.tracing.query.row_order import ordered
 
@@ -56,15 +58,11 @@ def test_a_text_that_may_be_json_never_fails(text: str) -> None:
         written(columns)
 
 
-@given(
-    st.one_of(st.none(), st.text()),
-    st.lists(st.text()),
-    st.dictionaries(st.text(), st.sampled_from(("int", "double", "decimal(9,2)", "boolean", "string", ""))),
-)
-def test_lines_of_csv_never_fail(header: str | None, lines: list[str], types: dict[str, str]) -> None:
-    of_csv = CsvColumns(header, types, [])
+@given(st.lists(st.text()), st.lists(st.text()), st.booleans(), st.text())
+def test_records_of_csv_never_fail(lines: list[str], schema: list[str], has_header: bool, type_: str) -> None:
+    of_csv = CsvColumns(lines, schema, CsvDialect(), has_header=has_header)
     for line in lines:
-        written(of_csv.of(line))
+        written({name: text and typed(text, type_) for name, text in of_csv.of(line).items()})
 
 
 def written(columns: dict[str, Any]) -> None:

@@ -76,6 +76,24 @@ def test_a_tail_is_no_outlier_though_its_score_is_high() -> None:
     assert remarks_on(rows(columns=tail), {}) == ()
 
 
+def test_numbers_are_judged_in_a_column_that_is_of_texts_for_its_words_for_nothing() -> None:
+    values: list[dict[str, Any]] = [{"wind": "NA" if at % 10 == 0 else f"{at % 43}.5"} for at in range(100)]
+    (remark,) = remarks_on(rows(columns=[*values, {"wind": "1048.36"}, {"wind": "-"}]), {"wind": "string"})
+    assert (remark.row, remark.value, remark.column) == (100, 1048.36, "wind")
+    assert remark.text == (
+        "k=v/w.csv:101: wind 1,048.36, the others 0.5 to 42.5 "
+        "(numbers of a column of texts; NA in 10 and - in 1 rows left out)"
+    )
+
+
+def test_a_column_of_texts_with_other_words_or_codes_is_not_judged() -> None:
+    for other in ("word", "007", "1e999999", "0x10", "1_000"):
+        values = [{"code": "NA"}, *({"code": f"{at % 9}"} for at in range(40)), {"code": "9999"}]
+        assert remarks_on(rows(columns=[*values, {"code": other}]), {"code": "string"}) == ()
+    nearly_none = [*({"n": "NA"} for _ in range(40)), *({"n": f"{at}"} for at in range(20)), {"n": "9999"}]
+    assert remarks_on(rows(columns=nearly_none), {"n": "string"}) == ()
+
+
 def test_exact_texts_of_numbers_count_as_numbers() -> None:
     values: list[dict[str, Any]] = [{"n": f"{at}.50"} for at in range(20)]
     assert told(

@@ -9,10 +9,10 @@ import pytest
 
 from lineage_service.errors import InvalidQueryError
 from lineage_service.queries import column_names
-from lineage_service.tracing.files.column_types import spark_type
 from lineage_service.tracing.files.json_values import MOST_COLUMNS, bounded, exact_json, read_json
 from lineage_service.tracing.files.partition_folders import folder_above, partition_values, short_place
-from lineage_service.tracing.files.row_columns import CsvColumns, with_partitions
+from lineage_service.tracing.files.row_columns import typed, with_partitions
+from lineage_service.tracing.files.spark_type_names import spark_type
 
 MOST_WHOLE = (1 << 53) - 1
 
@@ -87,29 +87,22 @@ def test_partition_columns_are_read_from_the_folders() -> None:
     assert list(columns) == ["year", "origin", "n"]
 
 
-def test_csv_has_the_names_of_its_header_and_the_types_of_its_node() -> None:
-    types = {"id": "bigint", "price": "decimal(10,2)", "ok": "boolean", "w": "double", "t": "string"}
-    csv = CsvColumns("id,t,price,ok,w", types, [])
-    assert csv.of('9007199254740993,"a ""b"", c",1.10,TRUE,2.50') == {
-        **{"id": "9007199254740993", "t": 'a "b", c', "price": "1.10", "ok": True, "w": 2.5}
-    }
-    assert csv.of("x,,y,maybe,NaN") == {"id": "x", "t": None, "price": "y", "ok": "maybe", "w": "NaN"}
-    assert csv.of("1,a") == {"id": 1, "t": "a", "price": None, "ok": None, "w": None}
-    assert csv.of("1,a,2,true,3,4,5") == {"id": 1, "t": "a", "price": "2", "ok": True, "w": 3.0}
-    assert csv.of(r'1,"a \"b\"",2,true,3')["t"] == 'a "b"'
-    assert csv.of(r"1,C:\x,2,true,3")["t"] == r"C:\x"
-
-
-def test_csv_without_a_header_has_the_columns_of_its_node_else_numbered_ones() -> None:
-    assert CsvColumns(None, {"a": "int", "b": "string", "p": "int"}, ["p"]).of("1;x") == {"a": 1, "b": "x"}
-    assert CsvColumns(None, {}, []).of("1\tx\t2,3") == {"_c0": "1", "_c1": "x", "_c2": "2,3"}
-    assert CsvColumns("a;b", {}, []).of("1;2") == {"a": "1", "b": "2"}
-
-
-def test_the_delimiter_of_the_job_goes_before_what_fits() -> None:
-    assert CsvColumns("a,b^c", {}, [], "^").of('1^"x^y"') == {"a,b": "1", "c": "x^y"}
-    assert CsvColumns(None, {"a": "int"}, [], "^").of("1,2^3") == {"a": "1,2"}
-    assert CsvColumns(None, {}, [], ";").of("1,2,3;4") == {"_c0": "1,2,3", "_c1": "4"}
+@pytest.mark.parametrize(
+    ("text", "type_", "value"),
+    [
+        ("9007199254740993", "bigint", "9007199254740993"),
+        ("1.10", "decimal(10,2)", "1.10"),
+        ("TRUE", "boolean", True),
+        ("2.50", "double", 2.5),
+        ("NaN", "double", "NaN"),
+        ("x", "bigint", "x"),
+        ("maybe", "boolean", "maybe"),
+        ("", "string", ""),
+        ("1", "", "1"),
+    ],
+)
+def test_a_text_is_a_value_of_its_type_if_it_can_be(text: str, type_: str, value: Any) -> None:
+    assert typed(text, type_) == value
 
 
 def test_types_have_the_names_of_spark() -> None:
