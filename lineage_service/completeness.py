@@ -114,8 +114,9 @@ class Completeness:
             first = lacking[0]
             parts.append(
                 f"missing blocks: {self.missing_blocks - self.waiting_blocks}, "
-                f"of {len(lacking)} of {len(self.runs)} runs "
-                f"(run {first.run} of split {first.split}: {first.stored} of {first.blocks} are stored)"
+                f"of {len(lacking)} of {len(self.runs)} task runs "
+                f"(task run {first.run} of partition {first.split}: "
+                f"{first.stored} of {first.blocks} are stored)"
             )
         if self.dropped:
             why = next((f" ({run.problem})" for run in self.runs if run.dropped and run.problem), "")

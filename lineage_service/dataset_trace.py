@@ -1,4 +1,4 @@
-"""A trace of a dataset: of the one row that is meant, of all, or the rows to choose from.
+"""A trace of a dataset, of the one row that is meant, of all, or the rows to choose from; its missing rows.
 
 At a terminal and over HTTP alike.
 """
@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from lineage_service.errors import InvalidQueryError
 from lineage_service.lineage import Choices
-from lineage_service.queries import Queries, RowQuery, TraceQuery
+from lineage_service.queries import MissingQuery, Queries, RowQuery, TraceQuery
 
-__all__ = ["ChosenTrace", "chosen_trace"]
+__all__ = ["ChosenTrace", "chosen_trace", "missing_of_dataset"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +52,13 @@ def chosen_trace(
     else:
         start = replace(trace, node=None, record=f"{choice.node_id}#{choice.record_id}")
     return ChosenTrace(choices.application_id, start, choices.warnings)
+
+
+def missing_of_dataset(queries: Queries, rows: RowQuery, query: MissingQuery) -> tuple[str, MissingQuery]:
+    """(the application, the query) for rows of a dataset: of one that was read, or of what was written.
+
+    A row of a number is one of an input. Raises what `Queries.rows` raises.
+    """
+    is_input = query.row is not None or query.direction == "forward"
+    named = queries.rows(replace(rows, where=None, row=None, as_input=is_input, direction=query.direction))
+    return named.application_id, replace(query, path=named.dataset or rows.dataset)

@@ -185,6 +185,8 @@ class MissingQuery:
     output: str | None = None
     #: `forward`: `path` is meant as an input, also if the application wrote it.
     direction: Direction | None = None
+    #: Follow rows that are in an output into applications that read it.
+    across: bool = True
     #: At most this many rows, of each input.
     limit: int = 20
 

@@ -22,6 +22,7 @@ from lineage_service.lineage import (
     Graph,
     Missing,
     MissingRow,
+    ReachedRow,
     Record,
     RecordPage,
     RowEnd,
@@ -273,10 +274,15 @@ def missing_lines(missing: Missing) -> Iterator[Line]:
         yield (
             *(passed.application_id, passed.path, passed.row, passed.line, passed.text),
             *(passed.node_id, passed.record_id, " ".join(output.node_id for output in passed.outputs)),
-            *(None, None, None, "it is in these outputs"),
+            *(None, None, None, "; ".join(("it is in these outputs", *_merged(passed)))),
             claim(all(output.exact for output in passed.outputs)),
             "",
         )
+
+
+def _merged(row: ReachedRow) -> Iterator[str]:
+    for duplicate in row.duplicates:
+        yield f"{duplicate.why} ({duplicate.node_id})"
 
 
 def _ends_of(row: MissingRow) -> Sequence[RowEnd | None]:

@@ -33,6 +33,7 @@ from lineage_api.etags import CACHEABLE, is_current
 from lineage_api.parameters import (
     ApplicationParameters,
     CompareParameters,
+    DatasetMissingParameters,
     DatasetParameters,
     DatasetsParameters,
     DatasetTraceParameters,
@@ -44,7 +45,7 @@ from lineage_api.parameters import (
 )
 from lineage_api.problems import Problem
 from lineage_service import lineage
-from lineage_service.dataset_trace import chosen_trace
+from lineage_service.dataset_trace import chosen_trace, missing_of_dataset
 from lineage_service.lineage import doc
 from lineage_service.monitoring.metrics import TEXT_FORMAT, exposition
 from lineage_service.newest_application import LAST
@@ -238,7 +239,28 @@ def get_missing(
     Name a row: `path` with `row`, or `record`, or `node` with `partition` and `offset`. Or `where`: rows of
     an input, or what an output should have. `exact` says whether the operation is known, or one of several.
     """
-    result = queries.missing(app, parameters.query())
+    return _missing(queries.missing(app, parameters.query()), accept)
+
+
+@router.get(
+    "/api/missing",
+    tags=["traces"],
+    response_model=lineage.Missing,
+    responses=_csv() | _problems(404, 500, 503, 504),
+)
+def missing_of(
+    queries: QueryService,
+    parameters: Annotated[DatasetMissingParameters, Query()],
+    accept: Accept = None,
+) -> Response:
+    """Why a row is not in the output, by a dataset: the newest application that read or wrote it answers.
+
+    With `row`, or of what was only read, rows of an input. Of what was written, what it should have.
+    """
+    return _missing(queries.missing(*missing_of_dataset(queries, *parameters.queries())), accept)
+
+
+def _missing(result: lineage.Missing, accept: str | None) -> Response:
     if csv.prefers_csv(accept):
         return _not_cached(csv.missing_as_csv(result))
     return _json(result, {"Vary": "Accept"})

@@ -66,6 +66,7 @@ _HEADERS_OF = {
     "list_datasets": ("Link", "Lineage-Total", "Lineage-Next"),
     "get_dataset": ("Link", "Lineage-Total", "Lineage-Next"),
     "get_missing": ("Lineage-Complete", "Lineage-Exact", "Lineage-Truncated", "Lineage-Warning"),
+    "missing_of": ("Lineage-Complete", "Lineage-Exact", "Lineage-Truncated", "Lineage-Warning"),
     "compare": ("Lineage-Complete", "Lineage-Exact", "Lineage-Truncated", "Lineage-Warning"),
     "list_records": ("Link", "Lineage-Total", "Lineage-Next", "Lineage-Warning"),
     "trace": ("Link", "Lineage-Complete", "Lineage-Exact", "Lineage-Truncated", "Lineage-Next"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from lineage_service.evaluation.casts import cast
 from lineage_service.evaluation.functions import STRICT, like
-from lineage_service.evaluation.values import NULL, Result, Unknown, Value, compared, literal, truth
+from lineage_service.evaluation.values import FLOATS, NULL, Result, Unknown, Value, compared, literal, truth
 
 __all__ = ["Columns", "Expression", "conjuncts", "evaluated", "is_never_true"]
 
@@ -19,17 +19,32 @@ Columns = Mapping[int, Result]
 
 def evaluated(expression: Expression, columns: Columns) -> Result:
     if "column" in expression:
-        name = expression.get("name", "")
-        return columns.get(expression["column"], Unknown(f"the column {name}".rstrip()))
+        return _column(expression, columns)
     name, inputs = expression.get("of"), expression.get("inputs", ())
     if name is None:
         if "type" in expression:
             return literal(expression["type"], expression.get("value"))
-        return Unknown(f"{expression.get('unknown', 'an expression')}()")
+        return _unknown(expression)
     special = _SPECIAL.get(name)
     if special is not None:
         return special(expression, inputs, columns)
     return _strict(name, expression, [evaluated(part, columns) for part in inputs])
+
+
+def _column(expression: Expression, columns: Columns) -> Result:
+    value = columns.get(expression["column"])
+    if isinstance(value, Value) or (value is not None and value.why):
+        return value
+    name = expression.get("name")
+    clause = "whose value is not known here" if value is None else value.clause
+    return Unknown(f"the column `{name}`" if name else "a column", clause)
+
+
+def _unknown(expression: Expression) -> Unknown:
+    kind, name = expression.get("unknown", ""), expression.get("name", "")
+    if kind == "PythonUDF":
+        return Unknown(f"the Python function `{name}`" if name else "a Python function")
+    return Unknown(f"the function `{name or kind}`" if name or kind else "an expression")
 
 
 def conjuncts(condition: Expression) -> list[Expression]:
@@ -64,9 +79,9 @@ def _strict(name: str, expression: Expression, values: Sequence[Result]) -> Resu
     if name == "GetStructField":
         fields = _value(values[0]).data
         field = fields.get(expression.get("name")) if isinstance(fields, dict) else None
-        return field or Unknown(f"the field {expression.get('name')}")
+        return field or Unknown(f"the field `{expression.get('name')}`")
     function = STRICT.get(name)
-    return Unknown(f"{name}()") if function is None else function(*values)
+    return Unknown(f"the function `{name}`") if function is None else function(*values)
 
 
 def _value(result: Result) -> Value:
@@ -133,7 +148,7 @@ def _in(expression: Expression, inputs: Sequence[Expression], columns: Columns) 
     if isinstance(value, Unknown) or value.data is None:
         return value if isinstance(value, Unknown) else truth(None)
     if value.data == 0 and isinstance(value.data, float):
-        return Unknown("a zero among others")  # a set tells -0.0 from 0.0
+        return Unknown("a zero among other numbers")  # a set tells -0.0 from 0.0
     has_null, unknown = False, None
     for other in others:
         if isinstance(other, Unknown):
@@ -144,7 +159,7 @@ def _in(expression: Expression, inputs: Sequence[Expression], columns: Columns) 
             order = compared(value, other)
             if order == 0:
                 return truth(True)
-            unknown = Unknown(f"In of {value.type}") if order is None else unknown
+            unknown = Unknown(f"`In` of {value.type}") if order is None else unknown
     return unknown or truth(None if has_null else False)
 
 
@@ -168,6 +183,22 @@ def _chosen(expression: Expression, inputs: Sequence[Expression], columns: Colum
     return evaluated(inputs[-1], columns) if len(inputs) % 2 else NULL
 
 
+def _extreme(expression: Expression, inputs: Sequence[Expression], columns: Columns) -> Result:
+    """Greatest and Least: of those that are not null."""
+    sign = 1 if expression["of"] == "Greatest" else -1
+    extreme = NULL
+    for result in (evaluated(part, columns) for part in inputs):
+        if isinstance(result, Unknown):
+            return result
+        if result.data is None:
+            continue
+        order = 1 if extreme.data is None else compared(result, extreme)
+        if order is None or result.type in FLOATS:
+            return Unknown(f"`{expression['of']}` of {result.type}")
+        extreme = result if order * sign > 0 else extreme
+    return extreme
+
+
 _SPECIAL: Mapping[str, Callable[[Expression, Sequence[Expression], Columns], Result]] = {
     "And": _logical,
     "Or": _logical,
@@ -179,6 +210,8 @@ _SPECIAL: Mapping[str, Callable[[Expression, Sequence[Expression], Columns], Res
     "EqualNullSafe": _same,
     "In": _in,
     "Coalesce": _first_known,
+    "Greatest": _extreme,
+    "Least": _extreme,
     "If": _chosen,
     "CaseWhen": _chosen,
 }

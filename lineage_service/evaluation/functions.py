@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
 
 from lineage_service.evaluation.values import INTEGERS, Result, Unknown, Value, compared, fits, truth
@@ -18,7 +19,7 @@ Function = Callable[..., Result]
 
 
 def _unknown(name: str, *values: Value) -> Unknown:
-    return Unknown(f"{name} of {' and '.join(value.type for value in values)}")
+    return Unknown(f"`{name}` of {' and '.join(value.type for value in values)}")
 
 
 def _comparison(name: str, holds: Callable[[int], bool]) -> Function:
@@ -54,6 +55,13 @@ def _of_texts(name: str, compute: Callable[[str, str], bool]) -> Function:
     def calculate(one: Value, other: Value) -> Result:
         is_text = one.type == other.type == "string"
         return truth(compute(one.data, other.data)) if is_text else _unknown(name, one, other)
+
+    return calculate
+
+
+def _of_text(name: str, compute: Callable[[str], Any], type: str) -> Function:
+    def calculate(one: Value) -> Result:
+        return Value(type, compute(one.data)) if one.type == "string" else _unknown(name, one)
 
     return calculate
 
@@ -97,12 +105,88 @@ def like(one: Value, pattern: Value, escape: str) -> Result:
         if letter == escape:
             at += 1
             if at == len(text) or text[at] not in ("%", "_", escape):
-                return Unknown("Like with such an escape")
+                return Unknown("`LIKE` with such an escape")
             expression += re.escape(text[at])
         else:
             expression += {"%": ".*", "_": "."}.get(letter) or re.escape(letter)
         at += 1
     return truth(re.fullmatch(expression, one.data, re.DOTALL) is not None)
+
+
+def _substring(text: Value, begin: Value, length: Value) -> Result:
+    """By characters from 1; below 0 from the end. Before the beginning there is nothing, and it counts."""
+    if text.type != "string" or not (begin.type == length.type == "int"):
+        return _unknown("Substring", text, begin, length)
+    size = len(text.data)
+    first = begin.data - 1 if begin.data > 0 else size + begin.data if begin.data < 0 else 0
+    end = min(first + length.data, size)
+    return Value("string", text.data[max(first, 0) : max(end, 0)] if length.data > 0 else "")
+
+
+def _concat(*parts: Value) -> Result:
+    if not parts or any(part.type != "string" for part in parts):
+        return _unknown("Concat", *parts)
+    return Value("string", "".join(part.data for part in parts))
+
+
+_SPACE = Value("string", " ")
+
+
+def _trimmed(name: str, strip: Callable[[str, str], str]) -> Function:
+    """Spaces alone, or the characters of a second argument."""
+
+    def calculate(text: Value, signs: Value = _SPACE) -> Result:
+        is_text = text.type == signs.type == "string" and bool(signs.data)
+        return Value("string", strip(text.data, signs.data)) if is_text else _unknown(name, text, signs)
+
+    return calculate
+
+
+def _abs(one: Value) -> Result:
+    if one.type == "double":
+        return Value("double", abs(one.data))
+    is_sure = one.type in INTEGERS and fits(abs(one.data), one.type)
+    return Value(one.type, abs(one.data)) if is_sure else _unknown("Abs", one)
+
+
+def _days_later(name: str, sign: int) -> Function:
+    def calculate(day: Value, count: Value) -> Result:
+        if day.type != "date" or count.type not in ("tinyint", "smallint", "int"):
+            return _unknown(name, day, count)
+        try:
+            return Value("date", day.data + timedelta(days=sign * count.data))
+        except OverflowError:
+            return _unknown(name, day, count)
+
+    return calculate
+
+
+def _days_between(end: Value, start: Value) -> Result:
+    if not (end.type == start.type == "date"):
+        return _unknown("DateDiff", end, start)
+    return Value("int", (end.data - start.data).days)
+
+
+#: Expressions that Java and Python understand alike: characters, escaped ones, classes, one repeat each.
+_PLAIN_EXPRESSION = re.compile(
+    r"(?:(?:[A-Za-z0-9 _,:;@/=<>~#!'\"%.-]|\\[dwDW.\\+*?|()\[\]{}^$-]|\[\^?[A-Za-z0-9 _,:;@]+\]"
+    r"|\[(?:0-9|a-z|A-Z|_)+\])[*+?]?|[\^$|])*"
+)
+_MOST_REPEATS, _MOST_CHARACTERS = 3, 1_000
+
+
+def _matches(text: Value, pattern: Value) -> Result:
+    """RLike, of simple expressions and of texts of printable ASCII."""
+    if not (text.type == pattern.type == "string"):
+        return _unknown("RLike", text, pattern)
+    is_plain = text.data.isascii() and text.data.isprintable() and len(text.data) <= _MOST_CHARACTERS
+    is_simple = _PLAIN_EXPRESSION.fullmatch(pattern.data) is not None
+    if not (is_plain and is_simple) or len(re.findall("[*+]", pattern.data)) > _MOST_REPEATS:
+        return Unknown("`RLIKE` with such an expression or text")
+    try:
+        return truth(re.search(pattern.data, text.data, re.ASCII) is not None)
+    except re.error:
+        return Unknown("`RLIKE` with such an expression or text")
 
 
 #: Null where any argument is null.
@@ -123,7 +207,17 @@ STRICT: Mapping[str, Function] = {
     "UnaryMinus": _minus,
     "Upper": _of_ascii("Upper", str.upper, "string"),
     "Lower": _of_ascii("Lower", str.lower, "string"),
-    "Length": _of_ascii("Length", len, "int"),
+    "Length": _of_text("Length", len, "int"),
+    "Substring": _substring,
+    "Concat": _concat,
+    "StringTrim": _trimmed("StringTrim", str.strip),
+    "StringTrimLeft": _trimmed("StringTrimLeft", str.lstrip),
+    "StringTrimRight": _trimmed("StringTrimRight", str.rstrip),
+    "RLike": _matches,
+    "Abs": _abs,
+    "DateAdd": _days_later("DateAdd", 1),
+    "DateSub": _days_later("DateSub", -1),
+    "DateDiff": _days_between,
     "Year": _of_date("Year", "year"),
     "Month": _of_date("Month", "month"),
     "DayOfMonth": _of_date("DayOfMonth", "day"),

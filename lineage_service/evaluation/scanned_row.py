@@ -1,7 +1,7 @@
 """The columns of a row of a file, as Spark's scan reads them, where that is sure. Pure.
 
-What Spark may read in another way is `Unknown`: quoted fields, texts that are not written as their type, what
-has a time zone. A line that Spark may take for malformed is unknown as a whole.
+What Spark may read in another way is `Unknown`: quotes in fields, texts that are not written as their type,
+what has a time zone. A line that Spark may take for malformed is unknown as a whole.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from lineage_service.evaluation.values import INTEGERS, Result, Unknown, Value, 
 
 __all__ = ["TypedColumn", "of_columnar", "of_folders", "of_json_text", "of_line"]
 
-_OTHERWISE = "how the scan reads it is not sure"
+#: In place of a value; who reads the column says which it is.
+_OTHERWISE = Unknown("", "whose value in the file may be read in several ways")
 _FIRST_YEAR = 1900
 #: Types of which a value can be had at all.
 _SIMPLE = frozenset(("string", "boolean", "date", "double", *INTEGERS))
@@ -102,9 +103,9 @@ _HEXADECIMAL = re.compile(r"([0-9a-f]{2})+")
 
 def _csv(line: str, columns: Sequence[TypedColumn], options: Mapping[str, str]) -> dict[str, Result]:
     separator = options.get("sep", "")
-    if len(separator) != 1 or any(sign in line for sign in '"\\\r\n\0\ufeff\ufffd') or separator in "\"\\'#":
+    if len(separator) != 1 or any(sign in line for sign in "\\\r\n\0\ufeff\ufffd") or separator in "\"\\'#":
         return {}
-    fields = line.split(separator)
+    fields = _fields(line, separator)
     if len(fields) != len(columns):  # malformed
         return {}
     return {
@@ -113,14 +114,29 @@ def _csv(line: str, columns: Sequence[TypedColumn], options: Mapping[str, str]) 
     }
 
 
+def _fields(line: str, separator: str) -> list[str]:
+    """Of a line that surely has these; else none: a quote within a field, or a quoted field that is empty."""
+    if '"' not in line:
+        return line.split(separator)
+    field = re.compile(f'(?:"([^"]+)"|([^"{re.escape(separator)}]*))(?:{re.escape(separator)}|$)')
+    fields, at, line = [], 0, line + separator
+    while at < len(line):
+        match = field.match(line, at)
+        if match is None:
+            return []
+        fields.append(match[1] or match[2])
+        at = match.end()
+    return fields
+
+
 def _of_text(text: str | None, type: str) -> Result:
     if type not in _SIMPLE and not type.startswith("decimal("):
-        return Unknown(_OTHERWISE)
+        return _OTHERWISE
     if text is None:
         return Value(type, None)
     data = parsed(text, type)
     if data is None or (isinstance(data, date) and data.year < _FIRST_YEAR):
-        return Unknown(_OTHERWISE)
+        return _OTHERWISE
     return Value(type, data)
 
 
@@ -160,13 +176,13 @@ def _member(value: Any, type: str) -> Result:
         return Value(type, None)
     if type == "string" and isinstance(value, str) and not isinstance(value, _Number):
         is_text = value.isprintable() and not any("\ud800" <= letter <= "\udfff" for letter in value)
-        return Value(type, value) if is_text else Unknown(_OTHERWISE)
+        return Value(type, value) if is_text else _OTHERWISE
     if type == "boolean" and isinstance(value, bool):
         return Value(type, value)
     if isinstance(value, _Number) and (type in INTEGERS or type == "double"):
         data = parsed(str(value), type)
-        return Unknown(_OTHERWISE) if data is None else Value(type, data)
-    return Unknown(_OTHERWISE)
+        return _OTHERWISE if data is None else Value(type, data)
+    return _OTHERWISE
 
 
 # -- Parquet and ORC ------------------------------------------------------------------------------------
@@ -176,7 +192,7 @@ def _typed(value: Any, type: str) -> Result:
     """A value as Arrow gives it to Python."""
     if value is None:
         is_simple = type in (*_SIMPLE, "float") or type.startswith("decimal(")
-        return Value(type, None) if is_simple else Unknown(_OTHERWISE)
+        return Value(type, None) if is_simple else _OTHERWISE
     if type in INTEGERS:
         is_sure = isinstance(value, int) and not isinstance(value, bool) and fits(value, type)
     elif type == "string":
@@ -189,7 +205,7 @@ def _typed(value: Any, type: str) -> Result:
         is_sure = isinstance(value, date) and value.year >= _FIRST_YEAR
     else:
         is_sure = isinstance(value, {"boolean": bool, "float": float, "double": float}.get(type, _Nothing))
-    return Value(type, value) if is_sure else Unknown(_OTHERWISE)
+    return Value(type, value) if is_sure else _OTHERWISE
 
 
 class _Nothing:

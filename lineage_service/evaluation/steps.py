@@ -17,10 +17,11 @@ from lineage_service.evaluation.expressions import (
     evaluated,
     is_never_true,
 )
+from lineage_service.evaluation.joins import Meeting, OtherSide, meeting
 from lineage_service.evaluation.texts import described, value_text
 from lineage_service.evaluation.values import Result, Unknown, Value
 
-__all__ = ["Step", "Verdict", "scan_columns", "verdict_of"]
+__all__ = ["Arrived", "Step", "Verdict", "arrived", "scan_columns", "verdict_of"]
 
 #: Each of their rows is one of their input's, and none is left out.
 _PASSING = frozenset(
@@ -43,6 +44,8 @@ _KEEPING = _PASSING - {"Project", "Union", "Expand"} | {
     "Tail",
     "TypedFilter",
 }
+#: They define columns beside those of their input.
+_DEFINING = frozenset(("Project", "BatchEvalPython", "ArrowEvalPython"))
 #: Join -> the sides of which a row without a match is left out.
 _DROPPED_SIDES = {
     **{"Inner": (0, 1), "Cross": (0, 1), "LeftOuter": (1,), "RightOuter": (0,), "FullOuter": ()},
@@ -52,11 +55,15 @@ _DROPPED_SIDES = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An operator that a row comes to by one of its `port`s. `expressions` are those of its node."""
+    """An operator that a row comes to by one of its `port`s. `expressions` are those of its node.
+
+    `other` is the other input of a join, if its rows can be had.
+    """
 
     name: str
     expressions: Mapping[str, Any] | None
     port: int = 0
+    other: OtherSide | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,14 @@ class Verdict:
     @property
     def is_exact(self) -> bool:
         return len(self.candidates) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A row behind some operators. `has_come` None: it may have been left out before."""
+
+    columns: Columns
+    has_come: bool | None
 
 
 def scan_columns(
@@ -95,32 +110,48 @@ def scan_columns(
 def verdict_of(steps: Sequence[Step], columns: Columns) -> Verdict:
     """`columns` are those of the row where it comes to the first step."""
     walk = _Walk(dict(columns))
-    for at, step in enumerate(steps):
-        is_limited = any(later.name == "GlobalLimit" for later in steps[at + 1 :])
-        if not (step.name == "LocalLimit" and is_limited) and walk.ends_at(step):
-            return Verdict((*walk.candidates, at), "" if walk.candidates else walk.why, walk.reason)
-        walk.pass_on(step)
-        walk.at += 1
+    if walk.has_ended(steps):
+        return Verdict((*walk.candidates, walk.at), "" if walk.candidates else walk.why, walk.reason)
     candidates = tuple(walk.candidates)
     if len(candidates) == 1:
         return Verdict(candidates, walk.why)
     return Verdict(candidates, reason=walk.reason)
 
 
+def arrived(steps: Sequence[Step], columns: Columns) -> Arrived:
+    """What becomes of a row on its way past some operators."""
+    walk = _Walk(dict(columns))
+    if walk.has_ended(steps):
+        return Arrived({}, has_come=False)
+    return Arrived(walk.columns, has_come=None if walk.candidates else True)
+
+
 class _Walk:
     """One row on its way up."""
 
     def __init__(self, columns: dict[int, Result]) -> None:
-        self._columns = columns
+        self.columns = columns
         self.at = 0
         self.candidates: list[int] = []
         self.why = self.reason = ""
+
+    def has_ended(self, steps: Sequence[Step]) -> bool:
+        """Does it surely end at one of them? Then it stands there."""
+        for at, step in enumerate(steps):
+            self.at = at
+            is_limited = any(later.name == "GlobalLimit" for later in steps[at + 1 :])
+            if not (step.name == "LocalLimit" and is_limited) and self.ends_at(step):
+                return True
+            self.pass_on(step)
+        return False
 
     def ends_at(self, step: Step) -> bool:
         """Does the row surely end here? Where it may, the step becomes a candidate."""
         if step.name in _PASSING:
             return False
         expressions = step.expressions or {}
+        if step.name == "Aggregate" and expressions.get("keys"):
+            return False  # each row has a group
         if step.name == "Filter":
             return self._ends_at_filter(expressions.get("condition"))
         if step.name == "Join":
@@ -130,41 +161,59 @@ class _Walk:
 
     def _ends_at_filter(self, condition: Expression | None) -> bool:
         if condition is None:
-            self._may_end("", "its condition was not sent")
+            self._may_end("", "the condition of the filter was not sent")
             return False
-        result = evaluated(condition, self._columns)
+        result = evaluated(condition, self.columns)
         if isinstance(result, Value) and result.data is True:
             return False
         parts = conjuncts(condition)
-        denied = next((part for part in parts if is_never_true(part, self._columns)), None)
+        denied = next((part for part in parts if is_never_true(part, self.columns)), None)
         if denied is not None:
             self.why = self._explained(denied)
             return True
-        reason = result.why if isinstance(result, Unknown) else "its condition"
-        self._may_end("", f"{reason} could not be computed again")
+        used = result if isinstance(result, Unknown) else "more than is known of the row"
+        self._may_end("", f"the condition of the filter uses {used}")
         return False
 
     def _ends_at_join(self, step: Step, expressions: Mapping[str, Any]) -> bool:
         kind, condition = expressions.get("join", ""), expressions.get("condition")
         if kind.startswith("ExistenceJoin") and step.port == 0:
             return False
-        if step.port not in _DROPPED_SIDES.get(kind, (0, 1)):
-            return False
+        is_dropped = step.port in _DROPPED_SIDES.get(kind, (0, 1))
         is_anti = kind == "LeftAnti"
         denied = None
-        if condition is not None and kind in _DROPPED_SIDES and not is_anti:
+        if condition is not None and kind in _DROPPED_SIDES and not is_anti and is_dropped:
             parts = conjuncts(condition)
-            denied = next((part for part in parts if is_never_true(part, self._columns)), None)
+            denied = next((part for part in parts if is_never_true(part, self.columns)), None)
         if denied is not None:
             self.why = f"{self._explained(denied)}: it matches no row of the other side"
             return True
-        keys = [] if condition is None or (is_anti and step.port) else self._keys(condition)
+        met = self._met(step, kind, condition)
+        self.columns |= met.columns
+        if not is_dropped or met.is_met is (not is_anti):
+            return False
+        why = self._unmet(condition, is_anti=is_anti, is_second=step.port == 1)
+        if met.is_met is is_anti:
+            self.why = why
+            return True
+        reason = "what the other side of the join had is not known"
+        self._may_end(why, f"{reason}: {met.reason}" if met.reason else reason)
+        return False
+
+    def _met(self, step: Step, kind: str, condition: Expression | None) -> Meeting:
+        """Of the second side of a semi-join or an anti-join it says nothing: its rows are in no output."""
+        is_asked = kind in _DROPPED_SIDES and not (kind in ("LeftSemi", "LeftAnti") and step.port)
+        if step.other is None or not is_asked:
+            return Meeting(None)
+        met = meeting(condition, self.columns, step.other)
+        return Meeting(met.is_met) if kind in ("LeftSemi", "LeftAnti") else met
+
+    def _unmet(self, condition: Expression | None, *, is_anti: bool, is_second: bool) -> str:
         others = "a row" if is_anti else "no row"
+        keys = [] if condition is None or (is_anti and is_second) else self._keys(condition)
         is_all = condition is not None and len(keys) == len(conjuncts(condition))
         rest = "" if is_all else " and meets the rest of the condition"
-        why = f"{others} of the other side has {' and '.join(keys)}{rest}" if keys else ""
-        self._may_end(why, "what the other side of a join had is not known")
-        return False
+        return f"{others} of the other side has {' and '.join(keys)}{rest}" if keys else ""
 
     def _keys(self, condition: Expression) -> list[str]:
         """What the other side is asked for: `c_id = 42`."""
@@ -174,8 +223,8 @@ class _Walk:
                 continue
             one, other = part["inputs"]
             for own, asked in ((one, other), (other, one)):
-                value = evaluated(own, self._columns)
-                if isinstance(value, Value) and isinstance(evaluated(asked, self._columns), Unknown):
+                value = evaluated(own, self.columns)
+                if isinstance(value, Value) and isinstance(evaluated(asked, self.columns), Unknown):
                     keys.append(f"{described(asked)} = {value_text(value)}")
         return keys
 
@@ -187,7 +236,7 @@ class _Walk:
         """`amount > 5, and amount is 3`."""
         values = []
         for name, number in _read(condition).items():
-            value = self._columns.get(number)
+            value = self.columns.get(number)
             if isinstance(value, Value):
                 values.append(f"{name} is {value_text(value)}")
         return f"not {described(condition)}" + (f", since {' and '.join(values)}" if values else "")
@@ -195,16 +244,17 @@ class _Walk:
     def pass_on(self, step: Step) -> None:
         """The columns of the row behind a step."""
         expressions = step.expressions or {}
-        if step.name == "Project" and "defined" in expressions:
-            new = {one["column"]: evaluated(one["as"], self._columns) for one in expressions["defined"]}
-            self._columns |= new
+        if step.name in _DEFINING and "defined" in expressions:
+            new = {one["column"]: evaluated(one["as"], self.columns) for one in expressions["defined"]}
+            self.columns |= new
         elif step.name == "Union" and step.port < len(expressions.get("inputs", ())):
             pairs = zip(expressions["output"], expressions["inputs"][step.port], strict=False)
-            self._columns = {
-                number: self._columns[below] for number, below in pairs if below in self._columns
-            }
+            self.columns = {number: self.columns[below] for number, below in pairs if below in self.columns}
+        elif step.name == "Aggregate":
+            keys = [key["column"] for key in expressions.get("keys", ()) if "column" in key]
+            self.columns = {number: self.columns[number] for number in keys if number in self.columns}
         elif step.name not in _KEEPING:
-            self._columns = {}
+            self.columns = {}
 
 
 def _read(expression: Expression) -> dict[str, int]:

@@ -33,9 +33,13 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """What is not known to be what Spark computes; `why` is a phrase."""
+    """What is not known to be what Spark computes: `why` is a noun, and `clause` says what of it."""
 
     why: str
+    clause: str = "which is not computed again here"
+
+    def __str__(self) -> str:
+        return f"{self.why}, {self.clause}"
 
 
 Result = Value | Unknown

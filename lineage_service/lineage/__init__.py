@@ -30,6 +30,7 @@ from lineage_service.lineage.graphs import Edge, Graph, Node
 from lineage_service.lineage.lags import ApplicationLag, GroupLag, Lag, PartitionLag
 from lineage_service.lineage.missing_rows import (
     AskedInput,
+    Duplicate,
     MissedOutput,
     Missing,
     MissingRow,
@@ -77,6 +78,7 @@ __all__ = [
     "DatasetWrite",
     "Datasets",
     "Direction",
+    "Duplicate",
     "Edge",
     "Flow",
     "Graph",

@@ -67,10 +67,27 @@ class MissingRow(RowOfInput):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Duplicate(Result):
+    """An operation that made one record of several equal rows of an input."""
+
+    node_id: str = field(metadata=doc("`APPLICATION_ID#NUMBER`."))
+    name: str = field(metadata=doc("The operation, for example `distinct`."))
+    description: str = field(metadata=doc("What it does, as captured by the agent."))
+    call_site: str = field(metadata=doc("File and line of the job that created it."))
+    why: str = field(metadata=doc("In words: how many rows became one there."))
+    total: int = field(metadata=doc("How many rows became one, this row included."))
+    equal: tuple[Record, ...] = field(metadata=doc("The others, at most five records of the input."))
+    exact: bool = field(metadata=doc("False: an operation on the way is an upper bound."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReachedRow(RowOfInput):
     """A row, and the outputs that it is in."""
 
     outputs: tuple[MissedOutput, ...] = field(metadata=doc("Outputs that it went into."))
+    duplicates: tuple[Duplicate, ...] = field(
+        default=(), metadata=doc("Where it was one of several equal rows that became one.")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,12 +38,14 @@ class MissingRow:
     ended: Operation | None
     exact: bool
     reason: str = ""
+    duplicates: tuple[Operation, ...] = ()  # where it was one of several equal rows
 
     def __str__(self) -> str:
         doubt = f" (perhaps: {self.reason})" if self.reason else ""
         if self.ended is None:
             came = "is not known to be missing from" if self.reason else "went into"
-            return f"row {self.row} {came} {self.output}{doubt}"
+            alike = "".join(f"; at {one}: {one.why}" for one in self.duplicates)
+            return f"row {self.row} {came} {self.output}{alike}{doubt}"
         why = f": {self.ended.why}" if self.ended.why else ""
         return f"row {self.row} did not reach {self.output}; it ended at {self.ended}{why}{doubt}"
 
@@ -59,4 +61,8 @@ def _missing_row(application_id: str, path: str, row: int, asked: AskedQuery) ->
     if end is not None and end.operator is not None:
         node_id = None if node is None else f"{application_id}#{node.number}"
         ended = Operation(end.name, end.description, end.call_site, node_id, end.why)
-    return MissingRow(path, row, output, ended, not asked.reason, asked.reason)
+    duplicates = tuple(
+        Operation(one.name, one.description, one.call_site, None, one.why)
+        for one in (() if end is None else end.duplicates)
+    )
+    return MissingRow(path, row, output, ended, not asked.reason, asked.reason, duplicates)

@@ -98,6 +98,8 @@ DEFINITIONS["expressions"] = Object(
         "condition": EXPRESSION | None,
         "defined": ListOf(Object({"column": NUMBER, "as": EXPRESSION})),
         "join": TEXT,
+        "keys": ListOf(EXPRESSION),
+        "distinct": BOOLEAN,
         "output": COLUMN_IDS,
         "inputs": ListOf(COLUMN_IDS),
     }

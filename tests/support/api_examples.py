@@ -28,6 +28,7 @@ STARTED_MS, LASTED_MS = 1_732_183_200_000, 2_500
 BASE = f"/api/applications/{APP}"
 TRACE = f"{BASE}/trace?direction=backward&path=FOLDER/sums.csv&row=0&values=true"
 MISSING = f"{BASE}/missing?path=FOLDER/orders.csv&row=3"
+MISSING_OF = "/api/missing?dataset=FOLDER/orders.csv&row=3"
 ROWS = "/api/trace?dataset=FOLDER/orders.csv&where=value%20like%20'North,paid%25'&limit=1"
 COMPARED = "/api/compare?before=monday&after=tuesday"
 RECORDS = f"{BASE}/nodes/0/records?text=paid&limit=2"
@@ -42,6 +43,7 @@ ASKED = {
     "trace": TRACE,
     "trace_of_dataset": ROWS,
     "get_missing": MISSING,
+    "missing_of": MISSING_OF,
     "put_trace_into_neo4j": TRACE.replace("/trace?", "/trace/graph?"),
     "get_values": f"{BASE}/values?record=write%230%230&node=3",
     "list_datasets": DATASETS,
@@ -55,6 +57,7 @@ CSV = {
     "trace": TRACE,
     "trace_of_dataset": ROWS,
     "get_missing": MISSING,
+    "missing_of": MISSING_OF,
     "list_datasets": DATASETS,
     "get_dataset": DATASET,
 }

@@ -256,6 +256,18 @@ export interface Datasets {
   unread_applications: number;
 }
 
+/** An operation that made one record of several equal rows of an input. */
+export interface Duplicate {
+  node_id: string;
+  name: string;
+  description: string;
+  call_site: string;
+  why: string;
+  total: number;
+  equal: Record[];
+  exact: boolean;
+}
+
 /** `source` sends records to `target`. */
 export interface Edge {
   source: string;
@@ -418,6 +430,7 @@ export interface ReachedRow {
   text: string | null;
   columns: { [name: string]: unknown } | null;
   outputs: MissedOutput[];
+  duplicates: Duplicate[];
 }
 
 /** One record of a node. */

@@ -1,6 +1,6 @@
 // Why rows of inputs are not in the output: where each ended, and what became of those that are there.
 
-import type { Missing, MissingRow, ReachedRow, RowEnd } from "./api";
+import type { Duplicate, Missing, MissingRow, ReachedRow, RowEnd } from "./api";
 import { type Client, isAbort, Problem } from "./client";
 import { type Child, h, replace } from "./dom";
 import { applicationOf, callSite, count, nodeNumber } from "./format";
@@ -152,4 +152,26 @@ const operationOf = (end: RowEnd): Child => [
 ];
 
 const reachedOf = (row: ReachedRow): Child =>
-  h("section", { class: "end is-there" }, h("dl", {}, fact("In", outputsOf(row.outputs))));
+  h(
+    "section",
+    { class: "end is-there" },
+    h(
+      "dl",
+      {},
+      fact("In", outputsOf(row.outputs)),
+      row.duplicates.map((duplicate) => fact("One of several at", ...duplicateOf(duplicate))),
+    ),
+  );
+
+const duplicateOf = (duplicate: Duplicate): Child[] => {
+  const others = duplicate.equal.map(({ record_id, source }) =>
+    source === undefined || source === null ? record_id : `${filePlace(source.path)}, line ${source.line}`,
+  );
+  const more = duplicate.total - 1 - others.length;
+  return [
+    operationOf(duplicate),
+    !duplicate.exact && h("span", { class: "warning" }, "Perhaps: an upper bound."),
+    others.length > 0 &&
+      h("div", { class: "soft" }, `The others: ${others.join("; ")}${more > 0 ? ` and ${more} more` : ""}`),
+  ];
+};

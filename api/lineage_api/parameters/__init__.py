@@ -8,7 +8,7 @@ from lineage_api.parameters.applications import ApplicationParameters
 from lineage_api.parameters.comparisons import CompareParameters
 from lineage_api.parameters.datasets import DatasetParameters, DatasetsParameters
 from lineage_api.parameters.fields import MAX_LIMIT, ApplicationId, NodeName
-from lineage_api.parameters.missing_rows import MissingParameters
+from lineage_api.parameters.missing_rows import DatasetMissingParameters, MissingParameters
 from lineage_api.parameters.records import RecordParameters, ValueParameters
 from lineage_api.parameters.traces import DatasetTraceParameters, TraceParameters
 
@@ -17,6 +17,7 @@ __all__ = [
     "ApplicationId",
     "ApplicationParameters",
     "CompareParameters",
+    "DatasetMissingParameters",
     "DatasetParameters",
     "DatasetTraceParameters",
     "DatasetsParameters",

@@ -8,6 +8,7 @@ from lineage_api.parameters.fields import (
     NODE_HELP,
     Expression,
     Limit,
+    Name,
     NodeNumber,
     Parameters,
     Partition,
@@ -16,9 +17,9 @@ from lineage_api.parameters.fields import (
     RecordName,
 )
 from lineage_service.lineage import Direction
-from lineage_service.queries import MissingQuery
+from lineage_service.queries import MissingQuery, RowQuery
 
-__all__ = ["MissingParameters"]
+__all__ = ["DatasetMissingParameters", "MissingParameters"]
 
 
 class MissingParameters(Parameters):
@@ -60,6 +61,11 @@ class MissingParameters(Parameters):
         description="Only on the way to this output: a node, or the file or folder that was written.",
         examples=["/data/sums.csv"],
     )
+    across: bool = Field(
+        default=True,
+        description="Follow rows that are in an output into applications that read it.",
+        examples=[False],
+    )
     limit: Limit = Field(default=20, description="At most this many rows of each input.", examples=[20])
 
     @model_validator(mode="after")
@@ -75,6 +81,73 @@ class MissingParameters(Parameters):
 
     def query(self) -> MissingQuery:
         return MissingQuery(**dict(self))
+
+
+class DatasetMissingParameters(Parameters):
+    dataset: PathName = Field(
+        description="A file, folder, glob or URI that an application read or wrote.",
+        examples=["/data/sums.csv"],
+    )
+    where: Expression | None = Field(
+        default=None,
+        description="Rows that fulfil this condition on columns: of what was only read, these rows. Of what "
+        "was written, the rows of its inputs, as far as they have the columns.",
+        examples=["value like '%North%'"],
+    )
+    row: Position | None = Field(
+        default=None,
+        description="The row of this number, from 0, if `dataset` is one file of an input.",
+        examples=[0],
+    )
+    direction: Direction | None = Field(
+        default=None,
+        description="With `where`: `forward` means `dataset` as an input, also if it was written.",
+        examples=["forward"],
+    )
+    app: Name | None = Field(
+        default=None,
+        description="The application, or `last`. By default the newest that wrote the dataset, else the "
+        "newest that read it; of an input the other way round.",
+        examples=["sums-of-orders"],
+    )
+    at: Position | None = Field(
+        default=None,
+        description="Only applications that began until then, in Unix milliseconds.",
+        examples=[1732183200000],
+    )
+    node: NodeNumber | None = Field(default=None, description=f"Only {NODE_HELP}.", examples=["3"])
+    output: PathName | None = Field(
+        default=None,
+        description="Only on the way to this output: a node, or the file or folder that was written.",
+        examples=["/data/sums.csv"],
+    )
+    across: bool = Field(
+        default=True,
+        description="Follow rows that are in an output into applications that read it.",
+        examples=[False],
+    )
+    limit: Limit = Field(default=20, description="At most this many rows of each input.", examples=[20])
+
+    @model_validator(mode="after")
+    def _has_one_start(self) -> DatasetMissingParameters:
+        if (self.where is None) == (self.row is None):
+            present = [name for name in ("where", "row") if getattr(self, name) is not None]
+            raise ValueError(f"name the rows: where or row; the request has {', '.join(present) or 'none'}")
+        return self
+
+    def queries(self) -> tuple[RowQuery, MissingQuery]:
+        """The dataset that is meant, and the query about its rows."""
+        rows = RowQuery(dataset=self.dataset, application=self.app, at=self.at, node=self.node)
+        query = MissingQuery(
+            where=self.where,
+            row=self.row,
+            node=self.node,
+            output=self.output,
+            direction=self.direction,
+            across=self.across,
+            limit=self.limit,
+        )
+        return rows, query
 
 
 _STARTS = frozenset(

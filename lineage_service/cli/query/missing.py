@@ -11,8 +11,17 @@ from rich.text import Text
 from lineage_service.cli.query.output import Output, add_format_flags, plain, print_line, without_folders
 from lineage_service.cli.query.start import add_limit_flag, line_of_file, start_of, store_queries
 from lineage_service.cli.query.trace_start import is_application, time_of
+from lineage_service.dataset_trace import missing_of_dataset
 from lineage_service.errors import InvalidQueryError
-from lineage_service.lineage import AskedInput, MissedOutput, Missing, MissingRow, RowEnd, RowOfInput
+from lineage_service.lineage import (
+    AskedInput,
+    Duplicate,
+    MissedOutput,
+    Missing,
+    MissingRow,
+    RowEnd,
+    RowOfInput,
+)
 from lineage_service.newest_application import LAST, application_named
 from lineage_service.queries import MissingQuery, Queries, RowQuery
 from lineage_service.result_tables import MISSING_COLUMNS, missing_lines
@@ -44,6 +53,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "should have. Then the inputs are searched, as far as they have these columns",
     )
     parser.add_argument("--output", metavar="N|PATH", help="only on the way to this output")
+    parser.add_argument(
+        "--in-application",
+        action="store_true",
+        help="do not go on into applications that read the output files",
+    )
     parser.add_argument(
         "--input", action="store_true", help="with --where: DATASET as an input, also if it was written"
     )
@@ -93,6 +107,7 @@ def _asked(queries: Queries, options: argparse.Namespace) -> tuple[str, MissingQ
         node=options.node,
         output=options.output,
         direction="forward" if options.input else None,
+        across=not options.in_application,
         limit=options.limit,
     )
     if is_of_application:
@@ -100,16 +115,8 @@ def _asked(queries: Queries, options: argparse.Namespace) -> tuple[str, MissingQ
     path, row = line_of_file(options.of)
     if (row is None) == (options.where is None):
         raise InvalidQueryError(f"say which row of {path}: {path}:LINE, or --where CONDITION")
-    named = queries.rows(
-        RowQuery(
-            dataset=path,
-            application=options.app,
-            at=options.at,
-            as_input=options.input or row is not None,
-            direction=query.direction,
-        )
-    )
-    return named.application_id, _with(query, path=named.dataset or path, row=row)
+    rows = RowQuery(dataset=path, application=options.app, at=options.at)
+    return missing_of_dataset(queries, rows, _with(query, row=row))
 
 
 def _of_application(options: argparse.Namespace, query: MissingQuery) -> MissingQuery:
@@ -143,12 +150,14 @@ def _show(console: Console, missing: Missing) -> None:
         )
     before: tuple[object, ...] = ()
     for row in missing.rows:
-        before = _show_row(console, row, before)
+        before = _show_row(console, row, before, missing.application_id)
         print_line(console, plain(f"  is not in {_outputs(row.outputs)}", "red"))
         _show_end(console, row)
     for row_in in missing.reached:
-        before = _show_row(console, row_in, before)
+        before = _show_row(console, row_in, before, missing.application_id)
         print_line(console, plain(f"  is in {_outputs(row_in.outputs)}", "green"))
+        for duplicate in row_in.duplicates:
+            _show_duplicate(console, duplicate)
 
 
 def _show_input(console: Console, asked: AskedInput) -> None:
@@ -167,15 +176,36 @@ def _show_input(console: Console, asked: AskedInput) -> None:
     print_line(console, line + plain(f" ({asked.note})" if asked.note else "", "yellow"))
 
 
-def _show_row(console: Console, row: RowOfInput, before: tuple[object, ...]) -> tuple[object, ...]:
+def _show_row(
+    console: Console, row: RowOfInput, before: tuple[object, ...], asked: str
+) -> tuple[object, ...]:
     """A heading for each row; its identity, so that its entries stand below one."""
     identity = (row.application_id, row.path, row.row, row.node_id, row.record_id)
     if identity != before:
         number = row.node_id.rpartition("#")[2]
         place = f"{number}#{row.record_id}" if row.path is None else f"{row.path}:{row.line}"
         text = Text("") if row.text is None else _text(row.text)
-        print_line(console, plain(place, "cyan") + text + plain(f"  (read by {number})", "dim"))
+        reader = number if row.application_id == asked else f"{row.application_id}#{number}"
+        print_line(console, plain(place, "cyan") + text + plain(f"  (read by {reader})", "dim"))
     return identity
+
+
+def _show_duplicate(console: Console, duplicate: Duplicate) -> None:
+    number = duplicate.node_id.rpartition("#")[2]
+    site = f" ({without_folders(duplicate.call_site)})" if duplicate.call_site else ""
+    perhaps = "" if duplicate.exact else " (perhaps: an upper bound)"
+    named = plain(f"{number} ", "dim") + plain(duplicate.name, "bold") + plain(site, "dim")
+    print_line(console, plain("  one of several at ") + named + plain(f": {duplicate.why}{perhaps}"))
+    others = [
+        record.record_id if record.source is None else f"{record.source.path}:{record.source.line}"
+        for record in duplicate.equal
+    ]
+    more = duplicate.total - 1 - len(others)
+    if others:
+        print_line(
+            console,
+            plain(f"  the others: {', '.join(others)}{f' and {more:,} more' if more > 0 else ''}", "dim"),
+        )
 
 
 def _show_end(console: Console, row: MissingRow) -> None:

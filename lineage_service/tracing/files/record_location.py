@@ -24,6 +24,7 @@ from lineage_service.tracing.files.row_formats import row_format_named, row_form
 from lineage_service.tracing.files.row_indexes import RowIndexes
 from lineage_service.tracing.files.row_search import RowSearch
 from lineage_service.tracing.files.row_tables import RowTables
+from lineage_service.tracing.files.scan_rows import ScanRows
 from lineage_service.tracing.files.source_rows import SourceRows
 from lineage_service.tracing.model.elements import PartitionInfo, TopologyNode
 from lineage_service.tracing.model.topology import Topology
@@ -43,6 +44,8 @@ class RecordLocations:
         self._rows = FileRows(indexes or RowIndexes(FileSystems()))
         self._source_rows = SourceRows(self._rows)
         self._finder = RowFinder(self._rows)
+        #: For what is computed again of rows.
+        self.scan_rows = ScanRows(self._rows)
 
     def rows_of(
         self,

@@ -16,11 +16,12 @@ from lineage_service.evaluation.values import Result
 from lineage_service.lineage import SourceRow
 from lineage_service.tracing.files.file_parts import LINES, ORC, PARQUET, format_of
 from lineage_service.tracing.files.partition_folders import partition_values
-from lineage_service.tracing.missing.droppers import Candidate
+from lineage_service.tracing.missing.droppers import LIMITS, Candidate
+from lineage_service.tracing.missing.other_sides import OtherSides
 from lineage_service.tracing.model.elements import TopologyNode
 from spark_agent import contract
 
-__all__ = ["EndedRecord", "dropped_at"]
+__all__ = ["Decision", "EndedRecord", "dropped_at"]
 
 Nodes = Mapping[int, TopologyNode]
 #: Ways from a record to an operator that are looked at.
@@ -47,31 +48,57 @@ class _Passed:
     side: int
 
 
-def dropped_at(
-    nodes: Nodes, record: EndedRecord, candidates: Sequence[Candidate]
-) -> tuple[Candidate, str] | None:
-    """The one of the candidates, in the order in which rows pass them, and why; None if it is not known.
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The one of several candidates, and why it was; None: `reason` says why that is not known."""
 
-    What it gives is promised to be exact, given that one of them left the row out.
+    candidate: Candidate | None
+    why: str = ""
+    reason: str = ""
+
+
+def dropped_at(
+    nodes: Nodes,
+    record: EndedRecord,
+    candidates: Sequence[Candidate],
+    sides: OtherSides | None = None,
+    values: Mapping[str, Result] | None = None,
+) -> Decision:
+    """By the candidates, in the order in which rows pass them, and by the rows of the other sides of joins.
+
+    What it gives is promised to be exact, given that one of them left the row out. `values` are those of the
+    row, where they are known better than by its text.
     """
     paths = _paths(nodes, record.node, candidates)
     if len(paths) != 1:
-        return None
-    steps = [Step(passed.node.name, passed.node.expressions, passed.side) for passed in paths[0]]
+        return Decision(None, reason="the row may have taken several ways" if paths else "")
+    if any(candidate.node.name in LIMITS or candidate.node.kind == "sink" for candidate in candidates):
+        sides = None  # of another side of a join not all may have been read
+    steps = [
+        Step(
+            passed.node.name,
+            passed.node.expressions,
+            passed.side,
+            None if sides is None else sides.of(passed.node, passed.side),
+        )
+        for passed in paths[0]
+    ]
     columns: list[Columns] = scan_columns(
-        record.node.expressions, [column.name for column in record.node.schema], _values(record)
+        record.node.expressions,
+        [column.name for column in record.node.schema],
+        _values(record) if values is None else values,
     )
     # Where the scan stands in the plan several times, it is not known which time this path begins at.
     verdicts = {verdict_of(steps, of_scan) for of_scan in columns} or {verdict_of(steps, {})}
     ended = {verdict.candidates for verdict in verdicts}
     if len(ended) != 1 or not all(verdict.is_exact for verdict in verdicts):
-        return None
+        return Decision(None, reason=next((one.reason for one in verdicts if one.reason), ""))
     (verdict, *_) = verdicts
     operator = paths[0][verdict.candidates[0]].node
     if record.is_unread and operator.name != "Filter":
-        return None  # what is behind a scan may be why its task ended early
+        return Decision(None)  # what is behind a scan may be why its task ended early
     one = next((candidate for candidate in candidates if candidate.node.number == operator.number), None)
-    return None if one is None else (one, _why(verdicts))
+    return Decision(None) if one is None else Decision(one, _why(verdicts))
 
 
 def _why(verdicts: set[Verdict]) -> str:

@@ -69,6 +69,7 @@ class Ending:
     last: tuple[Position, ...]  # one at least where a task read the row
     is_exact: bool  # so far: of all operations before it the paths of records are known
     because: str = ""  # what of the row decided it, where that was computed again
+    doubt: str = ""  # why that was not possible
 
 
 class Endings:

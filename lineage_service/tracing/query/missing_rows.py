@@ -6,7 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from lineage_service.conditions.filters import Where
-from lineage_service.errors import InvalidQueryError, NotFoundError, NothingMatchesError, TimeBudgetError
+from lineage_service.errors import (
+    InvalidQueryError,
+    NotFoundError,
+    NothingMatchesError,
+    TimeBudgetError,
+)
 from lineage_service.lineage import AskedInput, Choice, Choices, Missing, MissingRow, ReachedRow
 from lineage_service.queries import MissingQuery, RowQuery
 from lineage_service.tracing.columns.application import OpenedApplication
@@ -14,13 +19,15 @@ from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.columns.time_budget import time_budget
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.record_location import RecordLocations
-from lineage_service.tracing.missing.endings import RowStart, sinks_behind
-from lineage_service.tracing.model.elements import TopologyNode, in_words
+from lineage_service.tracing.missing.endings import RowStart
+from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.query.dataset_rows import DatasetRows, Sought
 from lineage_service.tracing.query.input_rows import InputRows, part_of, why_not_asked
-from lineage_service.tracing.query.missing_starts import outputs_named, sources_before, starts_of
+from lineage_service.tracing.query.missing_starts import sources_before, starts_of
+from lineage_service.tracing.query.reading_applications import ReadingApplications
 from lineage_service.tracing.query.row_endings import RowEndings
 from lineage_service.tracing.query.shown_records import Show
+from lineage_service.tracing.query.ways_to_outputs import MOST_APPLICATIONS, Way, WaysToOutputs
 from lineage_service.tracing.walk.dataset_links import FilesOfApplications
 from spark_agent import contract
 
@@ -28,8 +35,6 @@ __all__ = ["MissingRows"]
 
 Opened = OpenedApplication[Snapshot]
 ChoicesOf = Callable[[Opened, RowQuery, Where], Choices]
-#: Applications that are looked at one before the other.
-_MOST_APPLICATIONS = 8
 
 
 @dataclass(slots=True)
@@ -60,6 +65,8 @@ class MissingRows:
         self._open, self._locations, self._show, self._files = open_application, locations, show, files
         self._rows = DatasetRows(locations, time_budget_s=time_budget_s)
         self._choices_of, self._time_budget_s = choices_of, time_budget_s
+        self._ways = WaysToOutputs(open_application, files)
+        self._readers = ReadingApplications(open_application, files, locations)
 
     def missing(self, application_id: str, query: MissingQuery) -> Missing:
         """Raises NotFoundError, InvalidQueryError, NothingMatchesError, TimeBudgetError."""
@@ -68,20 +75,20 @@ class MissingRows:
         answer = _Answer()
         present: tuple[Choice, ...] | None = None
         with time_budget(opened.snapshot.database.cursor(), self._time_budget_s) as check:
-            outputs = None if query.output is None else outputs_named(opened, query.output)
+            self._files.refresh()
+            way = self._ways.to(opened, query)
             if where is None:
                 starts = starts_of(opened, self._locations, query, check)
-                nodes = _leading(opened, [start.node for start in starts], outputs)
+                nodes, way = self._ways.leading(opened, [start.node for start in starts], way, query)
                 starts = [start for start in starts if start.node in nodes]
-                self._follow(opened, starts, outputs, answer, check)
+                self._follow(opened, starts, way, answer, check)
             else:
                 sought = self._rows.sought(opened, query.path, query.node, query.direction)
                 if sought.direction == "forward":
-                    self._of_inputs(opened, sought, where, outputs, query, answer, check)
+                    self._of_inputs(opened, sought, where, way, query, answer, check)
                 else:
                     present = self._present(opened, query, where)
-                    self._files.refresh()
-                    self._of_output(opened, sorted(sought.first), where, query.limit, answer, check)
+                    self._of_output(opened, sorted(sought.first), where, query, answer, check)
         return Missing(
             application_id=application_id,
             name=opened.application.name,
@@ -95,24 +102,35 @@ class MissingRows:
         )
 
     def _follow(
-        self,
-        opened: Opened,
-        starts: Sequence[RowStart],
-        outputs: Sequence[int] | None,
-        answer: _Answer,
-        check: Check,
+        self, opened: Opened, starts: Sequence[RowStart], way: Way, answer: _Answer, check: Check
     ) -> None:
-        """What became of some rows."""
+        """What became of some rows, also in applications that read the outputs that they are in."""
         answer.is_complete &= opened.application.complete
-        endings = RowEndings(opened, self._show, check)
+        endings = RowEndings(opened, self._locations, self._show, check)
         for start in starts:
-            rows, reached = endings.of(start, outputs)
+            rows, reached = endings.of(start, way.outputs)
             answer.rows += rows
             answer.reached += [reached] if reached is not None else []
-            if not rows and reached is None:
+            if not rows and reached is None and way.named is None:
                 answer.warnings[
                     f"no output is made of what node {start.node.number} ({start.node.name}) has read"
                 ] = None
+            if reached is not None and way.is_followed:
+                self._follow_on(opened, start, way, answer, check)
+
+    def _follow_on(self, opened: Opened, start: RowStart, way: Way, answer: _Answer, check: Check) -> None:
+        reads = self._readers.of(opened, start, check)
+        answer.warnings.update(dict.fromkeys(reads.warnings))
+        answer.is_truncated |= reads.is_truncated
+        for reader, read in reads.starts:
+            outputs = way.outputs_in(reader)
+            if outputs == ():
+                continue
+            answer.is_complete &= reader.application.complete
+            endings = RowEndings(reader, self._locations, self._show, check)
+            rows, reached = endings.of(read, outputs)
+            answer.rows += rows
+            answer.reached += [reached] if reached is not None else []
 
     # -- rows of inputs ----------------------------------------------------------------------------
 
@@ -121,7 +139,7 @@ class MissingRows:
         opened: Opened,
         sought: Sought,
         where: Where,
-        outputs: Sequence[int] | None,
+        way: Way,
         query: MissingQuery,
         answer: _Answer,
         check: Check,
@@ -131,11 +149,12 @@ class MissingRows:
         is_any = False
         nodes = [opened.graph.topology.nodes[number] for number in sorted(sought.files_of)]
         read = [node for node in nodes if node.kind != "sink"]
-        for node in _leading(opened, read, outputs):
+        read, way = self._ways.leading(opened, read, way, query)
+        for node in read:
             starts, total = inputs.matches(node, sought.files_of[node.number], where, query.limit)
             is_any |= bool(starts)
             answer.is_truncated |= total is None or total > len(starts)
-            self._follow(opened, starts, outputs, answer, check)
+            self._follow(opened, starts, way, answer, check)
         answer.warnings.update(inputs.warnings)
         if not is_any:
             but = "".join(f"; {warning}" for warning in inputs.warnings)
@@ -158,30 +177,31 @@ class MissingRows:
         opened: Opened,
         sinks: Sequence[int],
         where: Where,
-        limit: int,
+        query: MissingQuery,
         answer: _Answer,
         check: Check,
     ) -> None:
         """The inputs of its sinks, and of what applications before wrote that have no such row."""
         waiting = [(opened, tuple(sinks))]
-        seen: set[str] = set()
-        while waiting and len(seen) < _MOST_APPLICATIONS:
+        meant: dict[str, tuple[int, ...]] = {}
+        while waiting and len(meant) < MOST_APPLICATIONS:
             current, outputs = waiting.pop(0)
-            seen.add(current.application.application_id)
+            way = Way(outputs, is_followed=query.across and bool(meant), meant=dict(meant))
+            meant[current.application.application_id] = outputs
             for number in sources_before(current.graph.topology, outputs):
-                if self._asked(current, number, outputs, where, limit, answer, check):
+                if self._asked(current, number, way, where, query.limit, answer, check):
                     continue
                 waiting += [
                     (self._open(name), written)
                     for name, written in self._writers(current, number).items()
-                    if name not in seen
+                    if name not in meant
                 ]
 
     def _asked(
         self,
         opened: Opened,
         number: int,
-        outputs: Sequence[int],
+        way: Way,
         where: Where,
         limit: int,
         answer: _Answer,
@@ -204,7 +224,7 @@ class MissingRows:
                 note, part = why_not_asked(error), replace(part, where=None)
         answer.inputs.append(_asked_input(opened, node, part.where, part.lacks, total, note))
         answer.is_truncated |= total is None or total > len(starts)
-        self._follow(opened, starts, outputs, answer, check)
+        self._follow(opened, starts, way, answer, check)
         return bool(starts)
 
     def _writers(self, opened: Opened, number: int) -> dict[str, tuple[int, ...]]:
@@ -215,21 +235,6 @@ class MissingRows:
             if written is not None:
                 writers.setdefault(written.application_id, set()).add(written.node)
         return {name: tuple(sorted(nodes)) for name, nodes in writers.items()}
-
-
-def _leading(
-    opened: Opened, nodes: Sequence[TopologyNode], outputs: Sequence[int] | None
-) -> list[TopologyNode]:
-    """Those whose records may go into one of the outputs. Raises InvalidQueryError where none do."""
-    if outputs is None:
-        return list(nodes)
-    leading = [
-        node for node in nodes if not set(outputs).isdisjoint(sinks_behind(opened.snapshot, node.number))
-    ]
-    if not leading:
-        names = ", ".join(in_words(opened.graph.topology.nodes[sink]) for sink in outputs)
-        raise InvalidQueryError(f"{names} is not made of rows of this input")
-    return leading
 
 
 def _asked_input(

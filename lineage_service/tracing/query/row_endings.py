@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lineage_service.lineage import MissedOutput, MissingRow, ReachedRow, Record, RowEnd
+from lineage_service.evaluation.values import Result
+from lineage_service.lineage import Duplicate, MissedOutput, MissingRow, ReachedRow, Record, RowEnd
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.files.decompression import Check
-from lineage_service.tracing.missing.decision import EndedRecord, dropped_at
+from lineage_service.tracing.files.file_parts import PARQUET, format_of
+from lineage_service.tracing.files.file_systems import UnreadableError
+from lineage_service.tracing.files.record_location import RecordLocations
+from lineage_service.tracing.missing.decision import Decision, EndedRecord, dropped_at
 from lineage_service.tracing.missing.droppers import Candidate
+from lineage_service.tracing.missing.duplicates import Duplicates, Merged
 from lineage_service.tracing.missing.endings import Ending, Endings, RowStart, sinks_behind
+from lineage_service.tracing.missing.other_sides import OtherSides, may_skip
 from lineage_service.tracing.missing.reasons import CHOOSING, why
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.query.requested_columns import request_of
@@ -43,10 +49,15 @@ class _Resolved:
 class RowEndings:
     """Of one application, for one query."""
 
-    def __init__(self, opened: OpenedApplication[Snapshot], show: Show, check: Check) -> None:
+    def __init__(
+        self, opened: OpenedApplication[Snapshot], locations: RecordLocations, show: Show, check: Check
+    ) -> None:
         self._opened, self._show, self._check = opened, show, check
+        self._scan_rows = locations.scan_rows
         self._topology = opened.graph.topology
         self._endings = Endings(opened.snapshot)
+        self._duplicates = Duplicates(opened.snapshot)
+        self._sides = OtherSides(self._topology.nodes, locations.scan_rows, opened.application.ended, check)
         self._cursor = opened.snapshot.database.cursor()
 
     def of(
@@ -60,7 +71,7 @@ class RowEndings:
         passed, endings = self._endings.of(start, sinks, self._check)
         resolved: list[tuple[_Resolved, list[int]]] = []
         for ending in endings:
-            for one in self._decided(ending, start):
+            for one in self._decided(ending, start, row):
                 key = self._resolved(one)
                 same = next((sinks_of for other, sinks_of in resolved if _are_same(other, key)), None)
                 if same is None:
@@ -71,7 +82,8 @@ class RowEndings:
         if not passed:
             return missing, None
         outputs = tuple(self._output(one.sink, is_exact=one.is_exact) for one in passed)
-        return missing, ReachedRow(**row, outputs=outputs)
+        merged = self._duplicates.of(start, [one.sink for one in passed], self._check)
+        return missing, ReachedRow(**row, outputs=outputs, duplicates=tuple(map(self._duplicate, merged)))
 
     def _row(self, start: RowStart) -> dict[str, Any]:
         """The fields of a RowOfInput."""
@@ -100,21 +112,33 @@ class RowEndings:
 
     # -- which operator ----------------------------------------------------------------------------
 
-    def _decided(self, ending: Ending, start: RowStart) -> Iterator[Ending]:
+    def _decided(self, ending: Ending, start: RowStart, row: Mapping[str, Any]) -> Iterator[Ending]:
         """By what is known beside flows; records that ended at different operators apart."""
         if len(ending.candidates) < 2 or len(ending.last) > _DECIDED:
             yield ending
             return
-        decided: list[tuple[tuple[Candidate, str] | None, list[Position]]] = []
+        decided: list[tuple[Decision, list[Position]]] = []
         for position, record in self._ended_records(ending, start):
-            one = dropped_at(self._topology.nodes, record, ending.candidates)
+            values = self._values(record)
+            one = dropped_at(self._topology.nodes, record, ending.candidates, self._sides, values)
             same = next((positions for other, positions in decided if other == one), None)
             if same is None:
                 decided.append((one, same := []))
             same += () if position is None else (position,)
         for one, positions in decided:
-            candidates, because = (ending.candidates, "") if one is None else ((one[0],), one[1])
-            yield replace(ending, candidates=candidates, because=because, last=tuple(positions))
+            candidates = ending.candidates if one.candidate is None else (one.candidate,)
+            doubt = one.reason + _hint(one.reason, row["path"], row["row"])
+            yield replace(ending, candidates=candidates, because=one.why, doubt=doubt, last=tuple(positions))
+
+    def _values(self, record: EndedRecord) -> dict[str, Result] | None:
+        """Of a row of Parquet, with its types; None where its text has to do."""
+        row = record.source
+        if row is None or row.text is None or row.warning is not None or format_of(record.node) != PARQUET:
+            return None
+        try:
+            return self._scan_rows.row(record.node, row.path, row.row, self._check)
+        except UnreadableError:
+            return {}
 
     def _ended_records(
         self, ending: Ending, start: RowStart
@@ -146,8 +170,11 @@ class RowEndings:
             yield "it became more records than are looked at one by one"
         elif not ending.is_exact:
             yield "an operation before is an upper bound: it is not known which of its records the row became"
+        if ending.cause == "unread" and may_skip(ending.last_node):
+            yield "Spark was told to skip what it cannot read of files, so it may have skipped this row"
         if len(candidates) > 1:
-            yield "flows do not tell which of these operators it was"
+            tell = "flows do not tell which of these operators it was"
+            yield f"{tell}: {ending.doubt}" if ending.doubt else tell
         elif not candidates and ending.cause == "unread":
             yield "no task is known to have taken it"
         elif not candidates and ending.cause in ("dropped", "cut"):
@@ -187,6 +214,20 @@ class RowEndings:
             why="; ".join(filter(None, (why(ending, candidate, key), ending.because))),
         )
 
+    def _duplicate(self, merged: Merged) -> Duplicate:
+        operation, others = merged.operation, merged.others
+        node = None if not others else self._topology.nodes[others[0].node]
+        return Duplicate(
+            node_id=contract.node_id(self._topology.application_id, operation.number),
+            name=operation.name,
+            description=operation.description,
+            call_site=operation.call_site,
+            why=merged.why,
+            total=merged.total,
+            equal=() if node is None else self._shown(node, others),
+            exact=merged.is_exact,
+        )
+
     def _output(self, sink: int, *, is_exact: bool = True) -> MissedOutput:
         node = self._topology.nodes[sink]
         return MissedOutput(
@@ -196,6 +237,13 @@ class RowEndings:
             call_site=node.call_site,
             exact=is_exact,
         )
+
+
+def _hint(reason: str, path: str | None, row: int | None) -> str:
+    """Who can compute it: Spark itself."""
+    if not reason or path is None:
+        return ""
+    return f" (Spark can say it in a session that has run the query: trace({path!r}).missing({row}))"
 
 
 def _key_of(record: Record) -> str | None:

@@ -33,9 +33,11 @@ _NEUTRAL_OPTIONS = frozenset(
     (
         *("path", "paths", "header", "inferschema", "samplingratio", "mergeschema", "basepath"),
         *("recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter"),
-        *("serialization.format", "sep", "delimiter", "mode"),
+        *("serialization.format", "sep", "delimiter", "mode", "ignorecorruptfiles"),
     )
 )
+#: With it Spark skips the rest of a file that it cannot read.
+_SKIPPING = "ignoreCorruptFiles"
 #: Of these Spark leaves lines out while it reads them.
 _OF_LINES = frozenset(("csv", "json"))
 
@@ -87,8 +89,27 @@ class FileScans:
             dataset = {**dataset, "symlinks": symlinks(plan, leaf.table)}
         return {"dataset": dataset, "schema": self.schema(plan, leaf)}
 
-    def expressions(self, leaf: Operator) -> dict[str, Any] | None:
-        """Which columns the rows of a scan have, if these can be read from its files as Spark reads them."""
+    def expressions(self, plan: Plan, leaf: Operator) -> dict[str, Any] | None:
+        """Which columns the rows of a scan have, if these can be read from its files as Spark reads them.
+
+        Also whether Spark may have skipped rows that it could not read.
+        """
+        if leaf.files is None:
+            return None
+        is_skipping = self._is_skipping(plan, leaf.files["options"])
+        skipping = {"options": {_SKIPPING: "true"}} if is_skipping else {}
+        columns = self._columns(leaf)
+        if columns is None:
+            return skipping or None
+        options = {**columns.get("options", {}), **skipping.get("options", {})}
+        return columns | ({"options": options} if options else {})
+
+    def _is_skipping(self, plan: Plan, options: Mapping[str, str]) -> bool:
+        conf = self._catalyst.conf(plan, f"spark.sql.files.{_SKIPPING}", "false")
+        return str(options.get(_SKIPPING.lower(), conf)).lower() == "true"
+
+    @staticmethod
+    def _columns(leaf: Operator) -> dict[str, Any] | None:
         if leaf.expressions is None or leaf.files is None:
             return None
         format, options = format_of(leaf.files), leaf.files["options"]

@@ -47,8 +47,21 @@ class CannotFollowError(Exception):
 
 
 @dataclass(frozen=True)
+class Passed:
+    """An operator in words, and what it did with the row."""
+
+    name: str
+    description: str
+    call_site: str
+    why: str
+
+
+@dataclass(frozen=True)
 class RowEnd:
-    """The operator at which a row ended; None: it did not, as far as is known."""
+    """The operator at which a row ended; None: it did not, as far as is known.
+
+    `duplicates` are operators at which it was one of several equal rows.
+    """
 
     operator: Plan | None
     name: str = ""
@@ -56,6 +69,7 @@ class RowEnd:
     call_site: str = ""
     why: str = ""
     doubts: tuple[str, ...] = ()
+    duplicates: tuple[Passed, ...] = ()
 
 
 class _EndedError(Exception):
@@ -73,6 +87,7 @@ class RowWalk:
     scan: Plan
     row: Plan
     doubts: dict[str, None] = field(default_factory=dict)
+    duplicates: list[Passed] = field(default_factory=list)
 
     def end(self, query: Plan) -> RowEnd:
         """Raises CannotFollowError."""
@@ -81,11 +96,13 @@ class RowWalk:
         try:
             self._made(query)
         except _EndedError as ended:
-            look = self.catalyst.look(ended.operator)
-            text = described(look.text, look.name)
-            sites = ", ".join(look.call_sites)
-            return RowEnd(ended.operator, look.name, text, sites, ended.why, tuple(self.doubts))
-        return RowEnd(None, doubts=tuple(self.doubts))
+            at = self._passed(ended.operator, ended.why)
+            return RowEnd(ended.operator, at.name, at.description, at.call_site, at.why, tuple(self.doubts))
+        return RowEnd(None, doubts=tuple(self.doubts), duplicates=tuple(self.duplicates))
+
+    def _passed(self, operator: Plan, why: str) -> Passed:
+        look = self.catalyst.look(operator)
+        return Passed(look.name, described(look.text, look.name), ", ".join(look.call_sites), why)
 
     def _made(self, plan: Plan) -> Plan:
         """What a part of the query gives that is made of the row. Raises _EndedError for nothing."""
@@ -160,7 +177,14 @@ class RowWalk:
         if not plan.deterministic():
             self._doubt("an aggregate takes a value of any of its rows")
         keys = self.catalyst.items(plan.groupingExpressions())
-        return self.catalyst.with_children(plan, [self._with_keys(plan.child(), keys, below)])
+        rows = self._with_keys(plan.child(), keys, below)
+        if (self.catalyst.look(plan).expressions or {}).get("distinct"):
+            count = len(self.ask(rows, MOST_ROWS))
+            if count > 1:
+                total = f"{count:,}{' or more' if count == MOST_ROWS else ''}"
+                why = f"distinct: {total} rows were equal here, and one row stands for all of them"
+                self.duplicates.append(self._passed(plan, why))
+        return self.catalyst.with_children(plan, [rows])
 
     def _window(self, plan: Plan, side: int, below: Plan) -> Plan:
         """The rows like the row, in the window over its whole partition."""

@@ -57,7 +57,7 @@ def test_an_application_that_does_not_get_complete_is_an_error_that_says_what_is
     bench.send_blocks(*some_blocks(7, 1))
     bench.send_events(manifest(7, 3), event(contract.APPLICATION_ENDED))
     out = output_of(bench.consume("--until-complete", APP, "--timeout", "3"), 1)
-    missing = "missing blocks: 2, of 1 of 1 runs (run 7 of split 0: 1 of 3 are stored)"
+    missing = "missing blocks: 2, of 1 of 1 task runs (task run 7 of partition 0: 1 of 3 are stored)"
     assert f"lineage: {APP} is not complete after 3 s: {missing}" in out.splitlines()
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from lineage_service.errors import NothingMatchesError
+from lineage_service.errors import NotFoundError, NothingMatchesError
 from lineage_service.queries import MissingQuery, RowQuery
 from tests.support.linked_applications import Applications
 
@@ -40,6 +41,32 @@ def test_a_row_that_is_there_is_said_to_be(applications: Applications, tmp_path:
     assert [choice.text for choice in missing.present or ()] == ["Linz 7"]
     assert [(row.path, row.row) for row in missing.reached] == [(str(tmp_path / "middle-0"), 1)]
     assert len(missing.inputs or ()) == 1
+
+
+@pytest.mark.parametrize("output", [None, "out-0"])
+def test_a_row_is_followed_into_the_application_that_read_the_output(
+    applications: Applications, tmp_path: Path, output: str | None
+) -> None:
+    named = None if output is None else str(tmp_path / output)
+    query = MissingQuery(path=str(tmp_path / "in.txt"), row=1, output=named)
+    missing = applications.questions.missing("first", query)
+    assert missing.rows == ()
+    assert [(row.application_id, row.path) for row in missing.reached] == [
+        ("first", str(tmp_path / "in.txt")),
+        ("second", str(tmp_path / "middle-0")),
+    ]
+
+
+def test_a_row_stays_in_its_application_if_asked_to(applications: Applications, tmp_path: Path) -> None:
+    query = MissingQuery(path=str(tmp_path / "in.txt"), row=1, across=False)
+    missing = applications.questions.missing("first", query)
+    assert [row.application_id for row in missing.reached] == ["first"]
+    beyond = replace(query, output=str(tmp_path / "out-0"))
+    with pytest.raises(NotFoundError, match="no output of application first is"):
+        applications.questions.missing("first", beyond)
+    nowhere = replace(query, output="/no/such/output", across=True)
+    with pytest.raises(NotFoundError, match="no output of application first is /no/such/output"):
+        applications.questions.missing("first", nowhere)
 
 
 def test_of_an_input_the_application_that_read_it_is_meant(

@@ -97,7 +97,7 @@ def test_each_block_that_is_lost_is_missed(ask: Callable[..., Any], sent: Messag
         run = contract.decode_block(lost).run
         assert (answer["complete"], answer["missing_blocks"]) == (False, 1)
         assert answer["missing"].startswith("missing blocks: 1, of 1 of ")
-        assert f"(run {run} of split " in answer["missing"]
+        assert f"(task run {run} of partition " in answer["missing"]
 
 
 @pytest.mark.thorough

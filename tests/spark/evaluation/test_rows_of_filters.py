@@ -121,8 +121,8 @@ def test_the_operator_that_is_named_is_the_one(tables: Tables, format: str, seed
     chance, named = random.Random(seed), Counter[bool]()
     for _ in range(CHAINS):
         frame = made.chain(chance, tables.frames[format], has_floats=format == "parquet")
-        operators = tables.operators(frame)
         try:
+            operators = tables.operators(frame)
             after = [tables.rids(plan) for plan in operators]
         except (ArithmeticException, NumberFormatException, PythonException):
             continue  # the job itself fails, so that no row is asked for

@@ -229,6 +229,18 @@ def test_the_reason_names_the_condition_or_the_key(asked: Asked, row: int, why: 
 
 
 @pytest.mark.thorough
+def test_a_row_that_was_one_of_several_equal_ones_says_so(asked: Asked) -> None:
+    """By customer: line 1 has two more, line 3 has none."""
+    queries = asked.queries(asked.orders.select("customer").distinct())
+    ends = [one.end for line in (1, 3) for one in queries.missing(str(asked.folder / "orders.csv"), line)]
+    duplicates = [[one.why for one in end.duplicates] for end in ends if end is not None]
+    assert duplicates == [
+        ["distinct: 3 rows were equal here, and one row stands for all of them"],
+        [],
+    ]
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("row", "reason"), [(0, "is the header"), (2, "is a blank line"), (99, "has no row 99")]
 )

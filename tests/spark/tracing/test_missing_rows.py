@@ -189,7 +189,7 @@ def test_rows_of_more_queries_end_for_a_reason_of_theirs(ran_all: Ran) -> None:
     for seed in ALL:
         exact += check_query(ran_all, seed)
         check_customers(ran_all, seed)
-    assert exact[True] > 100  # else the test would prove little
+    assert exact[True] > 750  # of 909; the others may have ended at several operators
 
 
 # -- limits, conditions, what cannot be asked --------------------------------------------------------

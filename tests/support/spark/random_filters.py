@@ -46,6 +46,17 @@ _CONDITIONS = [
     *("concat(text, 'x') = 'ax'", "abs(whole) = 1", "date_add(day, 1) > day", "round(real) = 10"),
     *("whole > 1 and text = 'a'", "whole > 1 or text = 'a'", "not (whole > 1 and real > 1)", "true"),
 ]
+_MORE = [
+    *("substring(text, 1, 1) = 'a'", "substring(text, -2, 1) = 'a'", "substring(text, 0, 2) < 'b'"),
+    *("substring(text, -9, 8) = ''", "left(text, 1) = 'Z'", "right(text, 2) = '10'", "text || '' = text"),
+    *("trim(text) = '10'", "ltrim(text) = text", "rtrim(text) = text", "trim(both 'a' from text) = 'b'"),
+    *("text rlike '^a'", "text rlike '[0-9]+$'", "text rlike '^.?b|7'", "text rlike 'ü'"),
+    *("greatest(whole, 5) = 5", "least(whole, 3) = whole", "greatest(text, 'b') = 'b'", "length(text) > 5"),
+    *("abs(real) = 2.25D", "abs(big) > 5", "date_sub(day, 1) < day", "datediff(day, '2012-02-28') = 1"),
+    *("nullif(text, 'a') is null", "nvl(whole, 7) = 7", "price in (1.10, 0)", "price between -4 and 1.1"),
+    "text not in ('a', 'b', 'ab', '7', '10', 'x', 'y')",
+    "whole in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)",
+]
 _OF_FLOATS = ["small > 0.1", "small = 0.1", "small < real", "small in (0.1F, 1.5F)", "isnan(small)"]
 _PROJECTIONS = ["whole + 1", "-whole", "whole * 2", "coalesce(whole, 0)", "if(whole > 0, whole, big)"]
 
@@ -81,7 +92,23 @@ def csv_lines(chance: random.Random, table: list[dict[str, Any]]) -> list[str]:
         fields = [_csv_field(row[name]) for name in ("rid", "whole", "big", "real", "text", "day", "price")]
         at = chance.randrange(1, len(fields))
         fields[at] = chance.choice(
-            [fields[at]] * 8 + ["x", " 5", '"5"', "+5", "1e1", "007", "5.0", "a\\b", '"']
+            [fields[at]] * 8
+            + [
+                "x",
+                " 5",
+                '"5"',
+                "+5",
+                "1e1",
+                "007",
+                "5.0",
+                "a\\b",
+                '"',
+                '""',
+                '"a b"',
+                '" x"',
+                '"a"b',
+                '"x,y"',
+            ]
         )
         if chance.random() < 0.1:
             fields = fields[: chance.randrange(2, 8)] + ["more"] * chance.randrange(2)
@@ -119,7 +146,7 @@ def json_lines(chance: random.Random, table: list[dict[str, Any]]) -> list[str]:
 
 def chain(chance: random.Random, frame: Any, *, has_floats: bool) -> Any:
     """Some filters and projections over a DataFrame with such columns."""
-    conditions = _CONDITIONS + (_OF_FLOATS if has_floats else [])
+    conditions = _CONDITIONS + _MORE + (_OF_FLOATS if has_floats else [])
     for _ in range(chance.randrange(1, 5)):
         if chance.random() < 0.3:
             defined = f"cast({chance.choice(_PROJECTIONS)} as int) as whole"

@@ -151,6 +151,7 @@ def test_traces_records_and_datasets_offer_csv(openapi):
         "GET /api/trace",
         "GET /api/applications/{app}/trace",
         "GET /api/applications/{app}/missing",
+        "GET /api/missing",
         "GET /api/applications/{app}/nodes/{node}/records",
         "GET /api/datasets",
         "GET /api/dataset",

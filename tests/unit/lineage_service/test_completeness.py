@@ -38,7 +38,10 @@ def test_a_missing_block_is_counted_and_named() -> None:
     assert not found.is_complete
     assert found.missing_blocks == 1
     assert [(run.run, run.missing) for run in found.runs] == [(7, 1), (8, 0)]
-    assert found.describe() == "missing blocks: 1, of 1 of 2 runs (run 7 of split 4: 2 of 3 are stored)"
+    assert (
+        found.describe()
+        == "missing blocks: 1, of 1 of 2 task runs (task run 7 of partition 4: 2 of 3 are stored)"
+    )
 
 
 def test_a_block_that_is_stored_twice_counts_once() -> None:
@@ -191,7 +194,7 @@ def test_blocks_that_wait_on_a_disk_are_said_with_their_host_until_they_have_com
     # Of one more nobody knows where it is.
     lacking = completeness([{**first, "spooled": 2}, ended()], [(7, 0)])
     assert (lacking.missing_blocks, lacking.waiting_blocks) == (3, 2)
-    assert "missing blocks: 1, of 1 of 1 runs" in lacking.describe()
+    assert "missing blocks: 1, of 1 of 1 task runs" in lacking.describe()
     arrived = [(7, seq) for seq in range(4)] + [(8, 0), (8, 1)]
     assert completeness([first, second, ended(runs=2)], arrived).is_complete
 

@@ -70,7 +70,7 @@ def _source(
 ) -> PlanNode:
     """The node of a scan whose rows have no other node of this application."""
     reason = _NOT_FOLLOWED.get(leaf.kind, "")
-    expressions = walk.scans.expressions(leaf)
+    expressions = walk.scans.expressions(plan, leaf)
     if leaf.kind == "DataSourceV2ScanRelation" and not _is_of_rows(walk, plan):
         reason = _OF_SOURCE
     node = walk.nodes.operator(
@@ -94,7 +94,7 @@ def _add_columns(node: PlanNode, expressions: dict[str, Any] | None) -> None:
     """Where a scan stands in the plan more than once, its columns have other ids each time."""
     if node.expressions is None or expressions is None:
         node.expressions = None
-    elif expressions["columns"][0] not in node.expressions["columns"]:
+    elif "columns" in expressions and expressions["columns"][0] not in node.expressions["columns"]:
         node.expressions["columns"] += expressions["columns"]
 
 

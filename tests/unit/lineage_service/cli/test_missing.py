@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from lineage_api.app import create_app
 from lineage_service.cli import main
 from lineage_service.cli.query import start
-from lineage_service.lineage import AskedInput, Choices, MissedOutput, Missing, MissingRow, ReachedRow, RowEnd
+from lineage_service.lineage import (
+    AskedInput,
+    Choices,
+    Duplicate,
+    MissedOutput,
+    Missing,
+    MissingRow,
+    ReachedRow,
+    Record,
+    RowEnd,
+    SourceRow,
+)
 from lineage_service.queries import MissingQuery, RowQuery
 from lineage_service.testing.queries import MemoryQueries
 from tests.support.api_client import Client
@@ -187,6 +199,63 @@ def test_people_see_the_outputs_that_a_row_is_in_and_the_inputs_that_were_asked(
         "/data/orders.csv:5  4,Graz  (read by 0)",
         "  is in 9 parquet /data/out",
     ]
+
+
+def test_people_see_where_a_row_was_one_of_several(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    source = SourceRow(path="/data/orders.csv", row=0, line=1, text="0,Graz", warning=None)
+    duplicate = Duplicate(
+        node_id="app-1#6",
+        name="Aggregate",
+        description="[city], [city]",
+        call_site="/home/me/job.py:8",
+        why="distinct: 3 rows of this input were equal here, and one row stands for all of them",
+        total=3,
+        equal=(Record(record_id="read#0#0", partition=0, offset=0, source=source),),
+        exact=True,
+    )
+    asked.result = answer(reached=(ReachedRow(**ROW, outputs=(OUTPUT,), duplicates=(duplicate,)),))
+    asked.result = replace(asked.result, rows=())
+    assert main.main(["missing", "app-1", "/data/orders.csv:5"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "  is in 9 parquet /data/out",
+        f"  one of several at 6 Aggregate (job.py:8): {duplicate.why}",
+        "  the others: /data/orders.csv:1 and 1 more",
+    ]
+
+
+def test_whose_operation_it_is_is_said_of_another_application(
+    asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = {**ROW, "application_id": "app-2", "node_id": "app-2#0"}
+    asked.result = answer(reached=(ReachedRow(**other, outputs=(OUTPUT,)),))
+    assert main.main(["missing", "app-1", "/data/orders.csv:5"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "/data/orders.csv:5  4,Graz  (read by app-2#0)"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "query"),
+    [
+        ({"dataset": "/d/o.csv", "row": "4"}, MissingQuery(path="/d/o.csv", row=4)),
+        (
+            {"dataset": "/d/o", "where": "id = 4", "direction": "forward", "across": "false"},
+            MissingQuery(path="/d/o", where="id = 4", direction="forward", across=False),
+        ),
+    ],
+)
+def test_over_http_a_dataset_names_its_application(
+    parameters: dict[str, str], query: MissingQuery, asked: Asked
+) -> None:
+    result = Client(create_app(asked)).get("/api/missing", params=parameters)
+    assert result.status_code == 200, result.text
+    assert asked.asked == [("app-of-dataset", query)]
+
+
+@pytest.mark.parametrize("more", [{}, {"where": "a = 1", "row": "1"}])
+def test_over_http_a_dataset_needs_one_way_to_name_rows(more: dict[str, str], asked: Asked) -> None:
+    result = Client(create_app(asked)).get("/api/missing", params={"dataset": "/d/o.csv", **more})
+    assert result.status_code == 422
+    assert "name the rows: where or row" in result.text
+    assert asked.asked == []
 
 
 def test_nothing_that_fulfils_it_is_exit_code_3(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:

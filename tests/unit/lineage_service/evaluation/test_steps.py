@@ -86,7 +86,17 @@ def test_null_meets_nothing() -> None:
 def test_what_cannot_be_computed_is_among_the_candidates() -> None:
     verdict = verdict_of([CHANCE, LARGE], COLUMNS)
     assert verdict.candidates == (0, 1)
-    assert "Rand()" in verdict.reason
+    assert "the function `Rand`" in verdict.reason
+
+
+def test_what_a_function_is_called_is_said() -> None:
+    udf = {"defined": [{"column": 30, "as": {"unknown": "PythonUDF", "name": "is_vip"}}]}
+    asked = filter_({"column": 30, "name": "pythonUDF0"})
+    verdict = verdict_of([Step("BatchEvalPython", udf), asked, join("Inner", MEETING)], COLUMNS)
+    assert verdict.candidates == (1, 2)
+    assert verdict.reason == (
+        "the condition of the filter uses the Python function `is_vip`, which is not computed again here"
+    )
 
 
 def test_columns_behind_an_unknown_operator_are_not_known() -> None:

@@ -16,6 +16,11 @@ import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.Like;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.PythonUDF;
+import org.apache.spark.sql.catalyst.expressions.ScalaUDF;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.First;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -40,8 +45,11 @@ final class OperatorExpressions {
       "And", "Or", "Not", "EqualTo", "EqualNullSafe", "LessThan", "LessThanOrEqual", "GreaterThan",
       "GreaterThanOrEqual", "In", "IsNull", "IsNotNull", "IsNaN", "AtLeastNNonNulls", "StartsWith", "EndsWith",
       "Contains", "Like", "Coalesce", "If", "CaseWhen", "Cast", "Add", "Subtract", "Multiply", "Divide", "Remainder",
-      "UnaryMinus", "Upper", "Lower", "Length", "Year", "Month", "DayOfMonth", "KnownFloatingPointNormalized",
-      "NormalizeNaNAndZero", "KnownNotNull");
+      "UnaryMinus", "Abs", "Upper", "Lower", "Length", "Substring", "Concat", "StringTrim", "StringTrimLeft",
+      "StringTrimRight", "RLike", "Greatest", "Least", "Year", "Month", "DayOfMonth", "DateAdd", "DateSub", "DateDiff",
+      "KnownFloatingPointNormalized", "NormalizeNaNAndZero", "KnownNotNull");
+  /** They run Python functions of a row, and give the row on. */
+  private static final Set<String> OF_PYTHON = Set.of("BatchEvalPython", "ArrowEvalPython");
   /** What Spark adds to a filter to read less: a join above leaves out the same rows. */
   private static final Set<String> PRUNING = Set.of("DynamicPruningSubquery", "BloomFilterMightContain");
   private static final String TRUE = "{\"type\":\"boolean\",\"value\":\"true\"}";
@@ -77,6 +85,12 @@ final class OperatorExpressions {
         String condition = join.condition().isDefined() ? expression(join.condition().get(), 0) : "null";
         return "{\"join\":" + Json.quoted(join.joinType().toString()) + ",\"condition\":" + condition + "}";
       }
+      if (plan instanceof Aggregate) {
+        return grouping(plan);
+      }
+      if (OF_PYTHON.contains(plan.getClass().getSimpleName())) {
+        return "{\"defined\":" + pythonResults(plan) + "}";
+      }
       if (plan instanceof Union) {
         List<LogicalPlan> inputs = ScalaLists.get(plan, "children");
         return "{\"output\":" + columnIds(PlanReader.output(plan))
@@ -84,6 +98,39 @@ final class OperatorExpressions {
       }
       HadoopFsRelation relation = PlanReader.relation(plan);
       return relation == null ? "null" : "{\"columns\":[" + scanned((LogicalRelation) plan, relation) + "]}";
+    }
+
+    /** The keys of an aggregate, and whether it gives one of the rows with equal keys. */
+    private String grouping(LogicalPlan aggregate) {
+      List<Expression> keys = ScalaLists.get(aggregate, "groupingExpressions");
+      boolean isDistinct = true;
+      for (Expression result : ScalaLists.<Expression>get(aggregate, "aggregateExpressions")) {
+        isDistinct &= isOfOneRow(result);
+      }
+      String written = list(keys, key -> expression(key, 0));
+      return keys.isEmpty() ? "null" : "{\"keys\":" + written + ",\"distinct\":" + isDistinct + "}";
+    }
+
+    private static boolean isOfOneRow(Expression result) {
+      if (result instanceof AggregateExpression) {
+        return ((AggregateExpression) result).aggregateFunction() instanceof First;
+      }
+      for (Expression part : ScalaLists.<Expression>get(result, "children")) {
+        if (!isOfOneRow(part)) {
+          return false;
+        }
+      }
+      return true;
+    }
+
+    private String pythonResults(LogicalPlan plan) {
+      List<Expression> functions = ScalaLists.get(plan, "udfs");
+      List<Attribute> results = ScalaLists.get(plan, "resultAttrs");
+      List<String> defined = new ArrayList<>();
+      for (int i = 0; i < results.size(); i++) {
+        defined.add("{\"column\":" + results.get(i).exprId().id() + ",\"as\":" + unknown(functions.get(i)) + "}");
+      }
+      return list(defined, Function.identity());
     }
 
     /** In the order of the columns that the node's schema has. */
@@ -203,7 +250,14 @@ final class OperatorExpressions {
     }
 
     private static String unknown(Expression expression) {
-      return "{\"unknown\":" + Json.quoted(expression.getClass().getSimpleName()) + "}";
+      String name = "";
+      if (expression instanceof PythonUDF) {
+        name = ((PythonUDF) expression).name();
+      } else if (expression instanceof ScalaUDF && ((ScalaUDF) expression).udfName().isDefined()) {
+        name = ((ScalaUDF) expression).udfName().get();
+      }
+      return "{\"unknown\":" + Json.quoted(expression.getClass().getSimpleName())
+          + (name == null || name.isEmpty() ? "" : ",\"name\":" + Json.quoted(name)) + "}";
     }
   }
 }

@@ -49,7 +49,7 @@ def asked(nodes: Mapping[int, TopologyNode], text: str, **more: Any) -> tuple[in
     row = SourceRow(path="/data", row=0, line=1, text=text, warning=more.pop("warning", None))
     candidates = [Candidate(nodes[2]), Candidate(nodes[4], 0)]
     one = dropped_at(nodes, EndedRecord(nodes[0], row, **more), candidates)
-    return None if one is None else (one[0].node.number, one[1])
+    return None if one.candidate is None else (one.candidate.node.number, one.why)
 
 
 def test_the_filter_or_the_join_is_named_by_the_values_of_the_row() -> None:
@@ -66,7 +66,7 @@ def test_the_filter_or_the_join_is_named_by_the_values_of_the_row() -> None:
     [
         ("1,nine,x", {}),
         ("1,9", {}),
-        ('1,"9",x', {}),
+        ('1,9,x"y', {}),
         ("1,9,x…", {}),
         ("1,9,\ufffd", {}),
         ("1,3,x", {"warning": "the file has changed since the run"}),
