@@ -18,6 +18,7 @@ from playwright.sync_api import Page, expect
 from lineage_api.app import create_app
 from tests.support.e2e.browser import opened, served, violations
 from tests.support.file_applications import APP, MAP, SOURCE, questions_of
+from tests.support.lanes import sampled
 
 ROWS = {"EWR": 130, "JFK": 20}
 FAR = 1048.3612345678
@@ -134,7 +135,7 @@ def test_a_row_beside_the_drawing_is_shown_by_its_columns(page, url):
     expect(page.locator(".trace-panel .pointed details code")).to_contain_text("1048.3612345678")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", sampled(["light", "dark"], 2))
 def test_axe_finds_nothing_serious_on_rows(browser, url, theme):
     with opened(browser, color_scheme=theme, reduced_motion="reduce") as page:
         page.goto(url + RECORDS)
