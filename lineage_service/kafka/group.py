@@ -92,7 +92,7 @@ class KafkaGroup:
                 raise self._unavailable(error) from error
 
     def _state(self, topics: Iterable[str], deadline: float) -> GroupState:
-        """1. Which partitions there are. 2. Their ends, the members and what is committed, side by side."""
+        """1. Which partitions there are. 2. Their ends, side by side. 3. What is committed; the members."""
         admin = self._admin()
         existing = admin.list_topics(timeout=_left(deadline)).topics
         places = [
@@ -104,11 +104,10 @@ class KafkaGroup:
         left = _left(deadline)
         first = admin.list_offsets(_specs(places, OffsetSpec.earliest()), request_timeout=left)
         following = admin.list_offsets(_specs(places, OffsetSpec.latest()), request_timeout=left)
-        described = admin.describe_consumer_groups([self._name], request_timeout=left)[self._name]
         committed = self._committed(places, deadline)
         firsts, nexts = _offsets(first, deadline), _offsets(following, deadline)
         return GroupState(
-            members=_members(described, deadline),
+            members=self._members(deadline),
             partitions=tuple(
                 PartitionState(
                     topic=place[0],
@@ -129,6 +128,16 @@ class KafkaGroup:
         with self._reader() as reader:
             offsets = reader.committed([TopicPartition(*place) for place in places], timeout=_left(deadline))
         return {(place.topic, place.partition): place.offset for place in offsets if place.offset >= 0}
+
+    def _members(self, deadline: float) -> int | None:
+        """Asked of all brokers, since a question to the coordinator crashes the process when that has gone.
+
+        (An assertion: librdkafka, issue 4605. So a call is used that the client calls deprecated.)
+        """
+        groups = self._admin().list_groups(self._name, timeout=_left(deadline))
+        if any(group.error is not None for group in groups):
+            return None  # the group has no coordinator that knows
+        return sum(len(group.members) for group in groups)
 
     def times(self, offsets: Mapping[Partition, int], timeout_s: float) -> dict[Partition, int]:
         """Reads one message of each partition."""
@@ -221,14 +230,6 @@ def _offsets(futures: Mapping[Any, Future[Any]], deadline: float) -> dict[Partit
     return {
         (place.topic, place.partition): _result(future, deadline).offset for place, future in futures.items()
     }
-
-
-def _members(future: Future[Any], deadline: float) -> int | None:
-    """None while the group has no coordinator that knows."""
-    try:
-        return len(_result(future, deadline).members)
-    except KafkaException as error:
-        return 0 if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND else None
 
 
 def _result(future: Future[Any], deadline: float) -> Any:
