@@ -23,7 +23,7 @@ from scripts.environment import EnvironmentFailed, alone, say
 #: code, which some hundred queries fill: it then compiles the same again.
 OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 #: Of the environment, whose jars they are made of.
-FOLDER = Path(sys.prefix, "spark-for-tests")
+FOLDER = Path(sys.prefix, f"spark-for-tests-{pyspark.__version__}")
 HOME, ARCHIVE = FOLDER / "home", FOLDER / "classes.jsa"
 #: A JVM that cannot use the archive, since it is of another Java, say, goes on without a word.
 _SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"

@@ -133,8 +133,12 @@ class KafkaGroup:
         """Asked of all brokers, since a question to the coordinator crashes the process when that has gone.
 
         (An assertion: librdkafka, issue 4605. So a call is used that the client calls deprecated.)
+        It fails where one of the brokers is away, though all else is known.
         """
-        groups = self._admin().list_groups(self._name, timeout=_left(deadline))
+        try:
+            groups = self._admin().list_groups(self._name, timeout=_left(deadline))
+        except KafkaException:
+            return None
         if any(group.error is not None for group in groups):
             return None  # the group has no coordinator that knows
         return sum(len(group.members) for group in groups)

@@ -164,16 +164,18 @@ def _fields(dialect: CsvDialect, are_lines_ends: bool) -> tuple[re.Pattern[str],
     rest = re.compile(rf"{any_}*", re.DOTALL)
     if not quote:
         return _NEVER, rest
-    inner = rf"[^{quote}]"
+    special, others = quote, r"(?!)"
     if dialect.escape == dialect.quote:
-        inner = rf"[^{quote}]|{quote}{quote}"
+        others = quote + quote
     elif dialect.escape:
         escape = re.escape(dialect.escape)
         both = escape if dialect.escape_of_escape == dialect.escape else ""
         # An escape that is before anything else stands for itself.
-        inner = rf"[^{quote}{escape}]|{escape}[{quote}{both}]|{escape}(?![{quote}{escape}])."
+        special, others = quote + escape, rf"{escape}[{quote}{both}]|{escape}(?![{quote}{escape}])."
+    # Plain characters as one run: a group that is repeated takes memory for each time.
+    inner = rf"[^{special}]*(?:(?:{others})[^{special}]*)*"
     blanks = rf"(?:(?!{delimiter})(?!\n){_BLANK})*"
-    clean = rf"{quote}((?:{inner})*){quote}{blanks}(?={'|'.join(ends)})"
+    clean = rf"{quote}({inner}){quote}{blanks}(?={'|'.join(ends)})"
     return re.compile(clean, re.DOTALL), rest
 
 
@@ -200,7 +202,8 @@ class _OddField:
     """
 
     def __init__(self, text: str, at: int, dialect: CsvDialect, are_lines_ends: bool) -> None:
-        self.value, self.is_plain, self.at = "", False, at + len(dialect.quote)
+        self.is_plain, self.at = False, at + len(dialect.quote)
+        self._parts: list[str] = []
         self._text, self._dialect, self._are_lines_ends = text, dialect, are_lines_ends
         # Spark's parser has this character for none, and begins as if one was before.
         self._escape, self._both = dialect.escape or "\0", dialect.escape_of_escape or "\0"
@@ -210,8 +213,9 @@ class _OddField:
             self._read()
         except _TextEndedError:
             if self._character == dialect.quote != self._before and not self.is_unsure:
-                self.value += dialect.quote
+                self._parts.append(dialect.quote)
                 self.is_plain = True
+        self.value = "".join(self._parts)
 
     def _read(self) -> None:
         quote, escape = self._dialect.quote, self._escape
@@ -222,7 +226,7 @@ class _OddField:
                     self._take_rest(quote)
                     return
                 if self._before == escape != "\0":
-                    self.value += escape
+                    self._parts.append(escape)
                 self._take_until_sign()
             else:
                 self._take_sign()
@@ -241,13 +245,16 @@ class _OddField:
         begin = self.at - 1
         self._take_rest(quote + blanks)
         if self.at == len(self._text) and self._text[begin : begin + 2][1:] == quote != self._text[begin]:
-            self.value += quote  # as it is in Spark
+            self._parts.append(quote)  # as it is in Spark
 
     def _take_until_sign(self) -> None:
-        signs = (self._dialect.quote, self._escape, self._both)
-        while self._character not in signs:
-            self.value += self._character
-            self._next()
+        begin = self.at - 1
+        sign = _signs(self._dialect).search(self._text, begin)
+        end = len(self._text) if sign is None else sign.start()
+        self._parts.append(self._text[begin:end])
+        self.at, self._character = min(end + 1, len(self._text)), self._text[min(end, len(self._text) - 1)]
+        if sign is None:
+            raise _TextEndedError
         self._before = self._character
         self._next()
 
@@ -255,16 +262,16 @@ class _OddField:
         """A quote or an escape."""
         quote, escape, both = self._dialect.quote, self._escape, self._both
         if self._character == escape and self._before == both != "\0":
-            self.value += escape
+            self._parts.append(escape)
             self._character = "\0"
         elif self._before == escape:
             if self._character == quote:
-                self.value += quote
+                self._parts.append(quote)
                 self._character = "\0"
             else:
-                self.value += self._before
+                self._parts.append(self._before)
         elif self._before == quote:
-            self.value += quote
+            self._parts.append(quote)
             if self._character != quote:  # an escape behind a quote
                 self.is_unsure = True
                 self._before = self._character
@@ -278,7 +285,7 @@ class _OddField:
         rest = pattern.match(self._text, begin)
         assert rest is not None
         self.at = rest.end()
-        self.value = f"{self._dialect.quote}{self.value}{behind}{rest.group()}"
+        self._parts = [self._dialect.quote, *self._parts, behind, rest.group()]
 
     def _is_end(self) -> bool:
         if self._are_lines_ends and self._character == "\n":
@@ -296,3 +303,10 @@ class _OddField:
 def _blanks(dialect: CsvDialect) -> re.Pattern[str]:
     """Spaces and control characters, but for ends of lines and the delimiter."""
     return re.compile(rf"(?:(?!{re.escape(dialect.delimiter or ',')})(?!\n){_BLANK})*")
+
+
+@lru_cache
+def _signs(dialect: CsvDialect) -> re.Pattern[str]:
+    """What is not as it stands in quotes; where there is no such character, Spark's parser has NUL for it."""
+    signs = (dialect.quote, dialect.escape or "\0", dialect.escape_of_escape or "\0")
+    return re.compile(f"[{''.join(map(re.escape, signs))}]")

@@ -140,7 +140,7 @@ class FileRows:
         line = lines.line_of(first, check)
         if line is None:
             return
-        for match, is_match in index.matching(text, line, _NO_LINE, check):
+        for match, is_match in index.matching(text, line, _NO_LINE, check, format.encoding):
             before = lines.records_before(match, check)
             records = lines.records_of(match, check) if is_match else range(before, before + 1)
             for record in records:

@@ -29,7 +29,7 @@ from lineage_service.tracing.files.line_texts import records_in
 from lineage_service.tracing.files.row_ends import MAX_ROW_BYTES
 from lineage_service.tracing.files.row_formats import RowFormat
 
-__all__ = ["LineSearch", "LineTable", "types_of_json"]
+__all__ = ["LineSearch", "LineTable", "csv_table", "types_of_json"]
 
 #: Records that DuckDB looks at together; the first ones are fewer, so that a page is there soon.
 _FIRST, _BATCH = 1 << 12, 1 << 16
@@ -73,7 +73,7 @@ class LineSearch:
             types = schema or types_of_json(lines)
             return LineTable(json_lines(types), lambda lines, names: {"c0": lines})
         columns = CsvColumns(lines, list(schema), format.dialect, has_header=format.has_header)
-        return _csv_table(columns, schema)
+        return csv_table(columns, schema)
 
     def matching(
         self,
@@ -158,7 +158,7 @@ def _count(result: duckdb.DuckDBPyConnection) -> int:
 # -- columns ----------------------------------------------------------------------------------------
 
 
-def _csv_table(columns: CsvColumns, schema: Mapping[str, ColumnType]) -> LineTable:
+def csv_table(columns: CsvColumns, schema: Mapping[str, ColumnType]) -> LineTable:
     names, dialect = columns.names, columns.dialect
     at_of = {name: at for at, name in reversed(list(enumerate(names)))}  # of equal names the first
     types = {name: schema.get(name, LOOSE_TEXT) for name in names}
@@ -185,6 +185,8 @@ def _of_plain_lines(
     delimiter, is_trimmed = dialect.delimiter or ",", dialect.is_trimmed_before or dialect.is_trimmed_behind
     text = "\n".join(lines)
     if (dialect.quote and dialect.quote in text) or is_trimmed or len(delimiter) != 1 or "\r" in text:
+        return None
+    if dialect.is_written and (dialect.null or dialect.empty):  # an empty text is not null there
         return None
     try:
         table = pyarrow.csv.read_csv(

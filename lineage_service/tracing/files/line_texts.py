@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
-from lineage_service.tracing.files.record_lines import BLANKS
+from lineage_service.tracing.files.record_lines import BLANKS, json_records
 from lineage_service.tracing.files.row_formats import RowFormat
 
 __all__ = ["records_in"]
 
 
 def records_in(format: RowFormat, lines: Sequence[bytes]) -> list[str]:
-    """The records in lines that are no header, as `record_lines` counts them."""
+    """The records in lines that are no header, as `record_lines` counts them. Raises UnreadableError."""
     if not format.is_text:
         comment = format.dialect.comment.encode(format.encoding, "replace")
         lines = [line for line in lines if line.strip(BLANKS) and not (comment and line.startswith(comment))]
@@ -21,15 +20,4 @@ def records_in(format: RowFormat, lines: Sequence[bytes]) -> list[str]:
     texts = b"\n".join(lines).decode(format.encoding, "replace").split("\n")
     if not format.is_json or not any(line.lstrip(BLANKS).startswith(b"[") for line in lines):
         return texts
-    return [record for text in texts for record in _elements(text)]
-
-
-def _elements(line: str) -> Sequence[str]:
-    """The objects of a line of JSON that is an array of objects; else the line."""
-    try:
-        value, _ = json.JSONDecoder().raw_decode(line.lstrip())
-    except (ValueError, RecursionError):
-        return (line,)
-    if not isinstance(value, list) or not all(isinstance(element, dict) for element in value):
-        return (line,)
-    return [json.dumps(element, ensure_ascii=False) for element in value]
+    return [record for line in lines for record in json_records(line, format.encoding)]

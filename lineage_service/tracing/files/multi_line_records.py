@@ -12,6 +12,8 @@ import threading
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from itertools import chain
+from sys import getsizeof
 
 import numpy as np
 
@@ -20,11 +22,11 @@ from lineage_service.tracing.files.decompression import Check, FileBytes
 from lineage_service.tracing.files.file_systems import FileState, FileSystems, UnreadableError
 from lineage_service.tracing.files.row_formats import RowFormat
 
-__all__ = ["MultiLineRecords", "MultiLineRecordsOfFiles"]
+__all__ = ["MultiLineRecords", "MultiLineRecordsOfFiles", "json_spans"]
 
 _MOST_BYTES = 100_000_000
-#: Files that are kept, and how many bytes they have together.
-_MOST_KEPT, _MOST_KEPT_BYTES = 256, 100_000_000
+#: Files that are kept, and how many bytes of memory their texts take together.
+_MOST_KEPT, _MOST_KEPT_BYTES = 256, 200_000_000
 _PIECE = 1 << 20
 #: Records between two looks at the time.
 _STEP = 10_000
@@ -42,6 +44,7 @@ class MultiLineRecords:
         """`lines` are those in which records begin, `last_lines` those in which they end."""
         self.texts = texts
         self.header = header
+        self.size = sum(map(getsizeof, texts))
         self._lines, self._last_lines = lines, last_lines
 
     def line_of(self, record: int, check: Check | None = None) -> int | None:
@@ -87,7 +90,7 @@ class MultiLineRecordsOfFiles:
             self._kept.move_to_end(key)
             while len(self._kept) > 1 and (
                 len(self._kept) > _MOST_KEPT
-                or sum(state.size or 0 for _, _, state in self._kept) > _MOST_KEPT_BYTES
+                or sum(kept.size for kept in self._kept.values()) > _MOST_KEPT_BYTES
             ):
                 self._kept.popitem(last=False)
         return records
@@ -96,9 +99,9 @@ class MultiLineRecordsOfFiles:
 def _read_records(format: RowFormat, path: str, files: FileSystems, check: Check) -> MultiLineRecords:
     """Raises UnreadableError, and what the check raises."""
     text = _read(path, files, check).decode(format.encoding, "replace")
-    spans = _json_spans(text) if format.is_json else _csv_spans(text, format)
+    spans = json_spans(text) if format.is_json else _csv_spans(text, format)
     begins, ends = _checked(spans, check)
-    starts = [0, *(end.end() for end in _ROW_END.finditer(text))]
+    starts = np.fromiter(chain((0,), (end.end() for end in _ROW_END.finditer(text))), np.int64)
     lines = (np.searchsorted(starts, begins, "right") - 1).tolist()
     last_lines = (np.searchsorted(starts, np.maximum(begins, np.array(ends) - 1), "right") - 1).tolist()
     texts = [text[begin:end] for begin, end in zip(begins, ends, strict=True)]
@@ -173,8 +176,11 @@ def _with_lf(record: str, text: str) -> tuple[str, str]:
 # -- JSON -------------------------------------------------------------------------------------------
 
 
-def _json_spans(text: str) -> Iterator[tuple[int, int]]:
-    """The elements of an array of objects; else the value. What is behind it Spark leaves out."""
+def json_spans(text: str) -> Iterator[tuple[int, int]]:
+    """The elements of an array of objects; else the value. What is behind it Spark leaves out.
+
+    Raises UnreadableError.
+    """
     begin = _behind_space(text, 0)
     if begin == len(text):
         return

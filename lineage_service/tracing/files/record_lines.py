@@ -7,7 +7,6 @@ of which most files have none or one.
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 from array import array
@@ -17,17 +16,16 @@ from collections.abc import Callable
 
 from lineage_service.tracing.files.decompression import Check, unlimited
 from lineage_service.tracing.files.file_systems import FileState, UnreadableError
+from lineage_service.tracing.files.multi_line_records import json_spans
 from lineage_service.tracing.files.row_ends import MAX_ROW_BYTES
 from lineage_service.tracing.files.row_formats import RowFormat
 from lineage_service.tracing.files.row_index import RowIndex
 from lineage_service.tracing.files.row_indexes import RowIndexes
 
-__all__ = ["BLANKS", "RecordLines", "RecordLinesOfFiles"]
+__all__ = ["BLANKS", "RecordLines", "RecordLinesOfFiles", "json_records"]
 
 #: What Java's trim() takes away: a line of nothing else is blank.
 BLANKS = bytes(range(33))
-#: What is behind the first value of a line is left out.
-_FIRST = json.JSONDecoder()
 _OBJECTS = re.compile(rb"\s*\[\s*\{")
 
 
@@ -119,19 +117,25 @@ class RecordLines:
 
     def _count(self, data: bytes) -> int:
         """How many records a line is that is not blank."""
-        if not self._has_arrays or not data.lstrip(BLANKS).startswith(b"["):
-            return 1
-        if len(data) > MAX_ROW_BYTES:
-            raise UnreadableError("it has a line that is a long JSON array, whose records are not counted")
-        try:
-            value, _ = _FIRST.raw_decode(data.decode("utf-8", "replace").lstrip())
-        except ValueError:
-            if _OBJECTS.match(data):  # Spark takes more for JSON, if it is configured so
-                raise UnreadableError(
-                    "it has a line that may be several records, and cannot be counted"
-                ) from None
-            return 1  # Spark has a row for what it cannot read, too
-        return len(value) if all(isinstance(element, dict) for element in value) else 1
+        may_be_several = self._has_arrays and data.lstrip(BLANKS).startswith(b"[")
+        return len(json_records(data)) if may_be_several else 1
+
+
+def json_records(line: bytes, encoding: str = "utf-8") -> list[str]:
+    """Those in a line of JSON that is not blank. Raises UnreadableError where they cannot be counted."""
+    text = line.decode(encoding, "replace")
+    if not line.lstrip(BLANKS).startswith(b"["):
+        return [text]
+    if len(line) > MAX_ROW_BYTES:
+        raise UnreadableError("it has a line that is a long JSON array, whose records are not counted")
+    try:
+        return [text[begin:end] for begin, end in json_spans(text)]
+    except UnreadableError:
+        if _OBJECTS.match(line):  # Spark takes more for JSON, if it is configured so
+            raise UnreadableError(
+                "it has a line that may be several records, and cannot be counted"
+            ) from None
+        return [text]  # Spark has a row for what it cannot read, too
 
 
 class RecordLinesOfFiles:

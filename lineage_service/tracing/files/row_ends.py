@@ -110,12 +110,12 @@ def rows_in_pieces(number: int, first: int, pieces: Iterable[bytes]) -> Iterator
         yield number, rest
 
 
-def may_hold(data: bytes, folded: str) -> bool:
+def may_hold(data: bytes, folded: str, encoding: str = "utf-8") -> bool:
     """False where no row of the bytes holds the casefolded text: most of a file, so it is made sure fast."""
-    if data.isascii():
+    if encoding == "utf-8" and data.isascii():
         # Nothing but ASCII folds like ASCII, and the text is folded.
         return folded.isascii() and folded.encode() in data.lower()
-    return folded in data.decode("utf-8", "replace").casefold()
+    return folded in data.decode(encoding, "replace").casefold()
 
 
 def shown(row: bytes, encoding: str = "utf-8") -> str:

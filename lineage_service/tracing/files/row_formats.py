@@ -10,16 +10,19 @@ import codecs
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lineage_service.lineage import Column
 from lineage_service.tracing.files.csv_dialect import CsvDialect, dialect_of
 from lineage_service.tracing.model.elements import TopologyNode
 
-__all__ = ["COLUMNAR", "TEXT_LINES", "RowFormat", "row_format_named", "row_format_of"]
+__all__ = ["TEXT_LINES", "RowFormat", "columns_of_records", "row_format_named", "row_format_of"]
 
 #: Formats of columns, whose rows have numbers.
-COLUMNAR = frozenset(("parquet", "orc"))
+_COLUMNAR = frozenset(("parquet", "orc"))
 _LINES = frozenset(("text", "csv", "json"))
 _HEADER, _COMMENTS, _SEVERAL = "+header", " with comments", " of several lines"
 _USUAL = "utf-8"
+#: Where Spark puts what it cannot parse, unless it is told otherwise. No record of a file has this column.
+_MALFORMED = "_corrupt_record"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class RowFormat:
 
     @property
     def is_columnar(self) -> bool:
-        return self.name in COLUMNAR
+        return self.name in _COLUMNAR
 
     @property
     def is_cut(self) -> bool:
@@ -67,6 +70,12 @@ def row_format_of(node: TopologyNode) -> RowFormat:
     if options is None and node.expressions is not None:  # of an agent that sent no more
         options = node.expressions.get("options")
     return _row_format(node.dataset.format, options, is_written=node.kind == "sink")
+
+
+def columns_of_records(node: TopologyNode) -> tuple[Column, ...]:
+    """Of what it reads or writes, without the one that Spark fills when a record is malformed."""
+    is_parsed = node.kind == "source" and row_format_of(node).name.startswith(("csv", "json"))
+    return tuple(column for column in node.schema if not (is_parsed and column.name == _MALFORMED))
 
 
 def row_format_named(said: str) -> RowFormat:
@@ -117,7 +126,11 @@ def _encoding(options: Mapping[str, str] | None) -> str | None:
     named = (options or {}).get("encoding", (options or {}).get("charset", _USUAL))
     try:
         name = codecs.lookup(named).name
-        is_like_ascii = "\r\n\",'a".encode(name) == b"\r\n\",'a"
+        is_like_ascii = _SIGNS.encode(name) == _SIGNS.encode() and _SIGNS.encode().decode(name) == _SIGNS
     except (LookupError, ValueError):
         return None
     return name if is_like_ascii else None
+
+
+#: Some encodings of Python make halves of characters of the last ones, which are no text.
+_SIGNS = "\r\n\",'a \\ud800 +2AA-"

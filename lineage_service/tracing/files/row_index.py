@@ -205,7 +205,7 @@ class RowIndex:
         return _Stretch(rows[at - 1], rows[at], offsets[at - 1], offsets[at] - offsets[at - 1])
 
     def matching(
-        self, text: str, first: int, last: int, check: Check = unlimited
+        self, text: str, first: int, last: int, check: Check = unlimited, encoding: str = "utf-8"
     ) -> Iterator[tuple[int, bool]]:
         """Of the rows from `first` to before `last`, those that hold `text` in any case: (row, True).
 
@@ -222,16 +222,16 @@ class RowIndex:
                 data = rest + data if rest else data
                 end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
                 count = count_row_ends(data)
-                if number + count > first and may_hold(data[:end], folded):
+                if number + count > first and may_hold(data[:end], folded, encoding):
                     for row, line in enumerate(split_rows(data[:end]), start=number):
-                        if first <= row < last and folded in shown(line).casefold():
+                        if first <= row < last and folded in shown(line, encoding).casefold():
                             yield row, True
                 rest = data[end : end + MAX_ROW_BYTES + 1]
                 number += count
                 if number >= last:
                     return
                 yield max(number, first), False
-        if rest and first <= number and folded in shown(rest).casefold():
+        if rest and first <= number and folded in shown(rest, encoding).casefold():
             yield number, True
 
     def _has(self, row: int, check: Check) -> bool:

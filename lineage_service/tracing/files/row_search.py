@@ -22,7 +22,7 @@ from lineage_service.tracing.files.file_systems import UnreadableError, is_local
 from lineage_service.tracing.files.line_search import LineSearch, LineTable
 from lineage_service.tracing.files.partition_folders import partition_values
 from lineage_service.tracing.files.record_search import RecordSearch
-from lineage_service.tracing.files.row_formats import row_format_of
+from lineage_service.tracing.files.row_formats import columns_of_records, row_format_of
 from lineage_service.tracing.files.searched_database import searched_database
 from lineage_service.tracing.files.source_rows import change_of
 from lineage_service.tracing.model.elements import TopologyNode
@@ -69,7 +69,7 @@ class RowSearch(RecordSearch):
         super().__init__(searched_database(filter(is_local, every if self._format.name == PARQUET else ())))
         self._columnar = ColumnarSearch(rows.files, self.database)
         self.lines = LineSearch(rows, self.database)
-        self._schema = of_schema(node.schema)
+        self._schema = of_schema(columns_of_records(node))
         self._fits_folder: dict[tuple[tuple[str, str | None], ...], bool] = {}
         self._tables: dict[str, LineTable] = {}
         self._numbers: dict[str, Numbers] = {}

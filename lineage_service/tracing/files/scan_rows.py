@@ -28,6 +28,7 @@ from lineage_service.tracing.files.file_parts import (
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import UnreadableError
 from lineage_service.tracing.files.partition_folders import partition_values
+from lineage_service.tracing.files.row_formats import columns_of_records
 from lineage_service.tracing.files.source_rows import change_of
 from lineage_service.tracing.files.spark_type_names import spark_type
 from lineage_service.tracing.model.elements import TopologyNode
@@ -169,7 +170,7 @@ def _with_key(table: pa.Table, name: str, key: Value) -> pa.Table:
 
 def _columns_in_files(node: TopologyNode) -> list[Column]:
     partitions = () if node.dataset is None else node.dataset.partitions
-    return [column for column in node.schema if column.name not in partitions]
+    return [column for column in columns_of_records(node) if column.name not in partitions]
 
 
 def _of_folders(node: TopologyNode, path: str) -> dict[str, Result]:

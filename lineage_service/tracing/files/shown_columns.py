@@ -19,7 +19,7 @@ from lineage_service.tracing.files.json_values import bounded, exact_json, read_
 from lineage_service.tracing.files.partition_folders import partition_values
 from lineage_service.tracing.files.row_columns import ColumnRequest, typed, with_partitions
 from lineage_service.tracing.files.row_ends import MAX_ROW_BYTES
-from lineage_service.tracing.files.row_formats import RowFormat
+from lineage_service.tracing.files.row_formats import RowFormat, columns_of_records
 from lineage_service.tracing.model.elements import TopologyNode
 
 __all__ = ["TextColumns", "shown_columns"]
@@ -97,7 +97,9 @@ class TextColumns:
         of_csv = None
         if not format.is_json and any(row.text is not None for row in rows.values()):
             in_folders = {*partition_values(path), *(node.dataset.partitions if node.dataset else ())}
-            schema = tuple(column.name for column in node.schema if column.name not in in_folders)
+            schema = tuple(
+                column.name for column in columns_of_records(node) if column.name not in in_folders
+            )
             of_csv = self._csv_columns(path, format, schema, check)
         shown_rows = {}
         for number, row in rows.items():

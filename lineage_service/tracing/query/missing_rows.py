@@ -182,20 +182,25 @@ class MissingRows:
         check: Check,
     ) -> None:
         """The inputs of its sinks, and of what applications before wrote that have no such row."""
-        waiting = [(opened, tuple(sinks))]
+        waiting = {opened.application.application_id: set(sinks)}
         meant: dict[str, tuple[int, ...]] = {}
         while waiting and len(meant) < MOST_APPLICATIONS:
-            current, outputs = waiting.pop(0)
+            name = next(iter(waiting))
+            current = opened if name == opened.application.application_id else self._open(name)
+            outputs = tuple(sorted(waiting.pop(name)))
             way = Way(outputs, is_followed=query.across and bool(meant), meant=dict(meant))
-            meant[current.application.application_id] = outputs
+            meant[name] = tuple(sorted({*meant.get(name, ()), *outputs}))
             for number in sources_before(current.graph.topology, outputs):
                 if self._asked(current, number, way, where, query.limit, answer, check):
                     continue
-                waiting += [
-                    (self._open(name), written)
-                    for name, written in self._writers(current, number).items()
-                    if name not in meant
-                ]
+                for writer, written in self._writers(current, number).items():
+                    new = set(written).difference(meant.get(writer, ()))
+                    if new:
+                        waiting.setdefault(writer, set()).update(new)
+        if waiting:
+            answer.warnings[
+                f"more than {MOST_APPLICATIONS} applications are before this output: others were not asked"
+            ] = None
 
     def _asked(
         self,

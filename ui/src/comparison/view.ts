@@ -60,11 +60,13 @@ export function comparisonView(
     }
   };
   const show = (comparison: Comparison, query: URLSearchParams) => {
-    replace(result, ...resultOf(comparison), ...rowsOf(comparison, query, csvButton(query)));
+    replace(result, ...resultOf(comparison), ...rowsOf(comparison, query, csvButton(comparison, query)));
   };
 
   /** All that the API gives, as a file. */
-  const csvButton = (query: URLSearchParams): HTMLElement => {
+  const csvButton = (comparison: Comparison, query: URLSearchParams): HTMLElement => {
+    const isAll = KINDS.every((kind) => (totalOf(comparison, kind) ?? 0) <= CSV_LIMIT);
+    const label = isAll ? "All as CSV" : `The first ${number(CSV_LIMIT)} of each kind as CSV`;
     const parameters = new URLSearchParams([...query].filter(([name]) => PARAMETERS.includes(name)));
     parameters.set("limit", String(CSV_LIMIT));
     const download = async () => {
@@ -72,14 +74,14 @@ export function comparisonView(
       button.textContent = "Comparing …";
       try {
         save(await context.client.compareCsv(parameters, { signal: asking.signal }), "comparison.csv");
-        button.textContent = "All as CSV";
+        button.textContent = label;
       } catch (error) {
         button.textContent = "CSV failed: try again";
         button.title = error instanceof Error ? error.message : "";
       }
       button.disabled = false;
     };
-    const button: HTMLButtonElement = h("button", { type: "button", click: () => void download() }, "All as CSV");
+    const button: HTMLButtonElement = h("button", { type: "button", click: () => void download() }, label);
     return button;
   };
   void compare(first.query);
@@ -142,14 +144,13 @@ function rowsOf(comparison: Comparison, query: URLSearchParams, csv: HTMLElement
           { class: "soft" },
           `${number(listed.first + 1)} to ${number(listed.first + listed.rows.length)} of ${number(listed.total)}`,
         ),
-      more !== null && [
+      comparison.truncated &&
         h(
           "span",
           { class: "soft" },
           `Of each kind, the first ${number(query.has("limit") ? Number(query.get("limit")) : FIRST_LIMIT)} are listed.`,
         ),
-        h("a", { href: hrefWith({ limit: String(more) }) }, `List up to ${number(more)}`),
-      ],
+      more !== null && h("a", { href: hrefWith({ limit: String(more) }) }, `List up to ${number(more)}`),
     ),
   ];
 }

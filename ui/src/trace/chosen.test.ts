@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { adjacencyOf } from "./adjacency";
-import { chosenOf, chosenRows, onlyPath, withChosen } from "./chosen";
+import { type Client, Problem } from "../client";
+import { chosenOf, chosenRows, fetchChosen, onlyPath, withChosen } from "./chosen";
 import { flow, node, record, trace } from "./fixture";
 import { directedTraceOf, lineageOf } from "./model";
 import { pictureOf } from "./picture";
@@ -71,4 +72,11 @@ test("what is listed whole needs no sample, and what stands out comes once", () 
     ["read#0#800", false],
   ]);
   expect(idsOf(["app#0"])).toEqual([["read#0#700", true]]);
+});
+
+test("a row whose way takes too long is left out", async () => {
+  const slow = { trace: () => Promise.reject(new Problem("Time is over", "", 504)) } as unknown as Client;
+  const whole = [{ ...backward, nodes: backward.nodes.map((one) => ({ ...one, sample: ["0#700"] })) }];
+  const centre = { hash: "app#2#0#0", node: "app#2" };
+  expect(await fetchChosen(slow, whole, centre, new Set(["app#2"]), new AbortController().signal)).toEqual([]);
 });

@@ -2,7 +2,7 @@
 // service lists the first records of each operation, and a row of many thousands is mostly not among them. A trace from
 // that row to the record brings both.
 
-import type { Client } from "../client";
+import { type Client, Problem } from "../client";
 import { applicationOf, nodeNumber } from "../format";
 import { adjacencyOf } from "./adjacency";
 import { type DirectedTrace, directedTraceOf, type Direction, hashOf } from "./model";
@@ -47,8 +47,15 @@ export async function fetchChosen(
   signal: AbortSignal,
 ): Promise<readonly ChosenPath[]> {
   const chosen = chosenRows(whole, listed);
-  return Promise.all(chosen.map((row) => pathOf(client, row, centre, signal)));
+  const paths = await Promise.all(chosen.map((row) => pathOf(client, row, centre, signal).catch(withoutPath)));
+  return paths.flatMap((path) => path ?? []);
 }
+
+/** A row whose way takes too long is not drawn: what else is shown of the trace stays. The panel names outliers. */
+const withoutPath = (error: unknown): null => {
+  if (error instanceof Problem && error.status !== 401) return null;
+  throw error;
+};
 
 /** Which rows to fetch. Pure. */
 export function chosenRows(whole: Iterable<DirectedTrace>, listed: ReadonlySet<string>): ChosenRow[] {

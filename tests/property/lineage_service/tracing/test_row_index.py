@@ -56,3 +56,10 @@ def test_rows_are_found_from_those_that_were_counted_by_steps(
         for row, (offset, text) in enumerate(expected):
             assert index.offset_of(row) == offset
             assert index.read(row) == text.decode()
+
+
+def test_a_text_is_looked_for_in_the_encoding_of_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "towns"
+    path.write_bytes("Bonn\nKöln\n".encode("latin-1"))
+    rows = RowIndex(str(path)).matching("KÖLN", 0, 2, encoding="latin-1")
+    assert [row for row, is_match in rows if is_match] == [1]

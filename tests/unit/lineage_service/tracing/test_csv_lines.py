@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lineage_service.tracing.files.csv_dialect import CsvDialect
-from lineage_service.tracing.files.csv_lines import delimiter_of, fields_of
+from lineage_service.tracing.files.csv_lines import delimiter_of, fields_of, record_ends
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,8 @@ def test_a_line_has_these_fields(line: str, fields: list[str | None]) -> None:
 )
 def test_the_delimiter_is_the_one_that_fits(lines: list[str], columns: int | None, delimiter: str) -> None:
     assert delimiter_of(lines, columns) == delimiter
+
+
+def test_a_long_text_whose_quotes_never_end_is_read_once() -> None:
+    text = '"' + "a" * 5_000_000
+    assert list(record_ends(text, CsvDialect(delimiter=","))) == [(0, len(text))]

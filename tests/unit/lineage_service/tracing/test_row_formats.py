@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lineage_service.lineage import Dataset
-from lineage_service.tracing.files.row_formats import RowFormat, row_format_of
+from lineage_service.lineage import Column, Dataset
+from lineage_service.tracing.files.row_formats import RowFormat, columns_of_records, row_format_of
 from lineage_service.tracing.model.elements import TopologyNode
 
 
@@ -49,7 +49,9 @@ def of(format: str, options: dict[str, str] | None = None) -> RowFormat:
         ("csv of several lines", {"encoding": "UTF-16"}, False, False),
         ("json of several lines", {}, False, True),
         ("csv", {"encoding": "ISO-8859-1"}, True, False),
+        ("csv", {"encoding": "Shift_JIS"}, True, False),
         ("csv", {"encoding": "no such"}, False, False),
+        ("csv", {"encoding": "UTF-7"}, False, False),
         ("csv without malformed lines", {"mode": "dropmalformed"}, False, False),
         ("parquet", None, False, False),
         ("csv of wide characters", {"encoding": "UTF-16"}, False, False),
@@ -67,3 +69,16 @@ def test_a_format_is_cut_where_it_is_known_how(
 def test_the_separator_that_an_older_agent_sent_with_expressions_counts() -> None:
     assert row_format_of(node("csv", expressions={"options": {"sep": ";"}})).dialect.delimiter == ";"
     assert of("csv").dialect.delimiter is None
+
+
+def test_no_record_has_the_column_of_malformed_ones() -> None:
+    schema = tuple(Column(name=name, type="string") for name in ("a", "_corrupt_record", "b"))
+    names = {
+        format: [column.name for column in columns_of_records(node(format, schema=schema))]
+        for format in ("csv+header", "json of several lines", "parquet")
+    }
+    assert names == {
+        "csv+header": ["a", "b"],
+        "json of several lines": ["a", "b"],
+        "parquet": ["a", "_corrupt_record", "b"],
+    }
