@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lineage_service.evaluation.casts import cast
 from lineage_service.evaluation.functions import STRICT, like
 from lineage_service.evaluation.values import FLOATS, NULL, Result, Unknown, Value, compared, literal, truth
 
-__all__ = ["Columns", "Expression", "conjuncts", "evaluated", "is_never_true"]
+__all__ = ["Columns", "Expression", "conjuncts", "equalities", "evaluated", "is_never_true"]
 
 Expression = Mapping[str, Any]
 Columns = Mapping[int, Result]
 """By the ids of columns."""
+#: What `_strict` computes with more of the expression than its inputs.
+_WITH_MORE = frozenset(("Cast", "Like", "GetStructField"))
 
 
 def evaluated(expression: Expression, columns: Columns) -> Result:
@@ -26,9 +28,12 @@ def evaluated(expression: Expression, columns: Columns) -> Result:
             return literal(expression["type"], expression.get("value"))
         return _unknown(expression)
     special = _SPECIAL.get(name)
-    if special is not None:
-        return special(expression, inputs, columns)
-    return _strict(name, expression, [evaluated(part, columns) for part in inputs])
+    try:
+        if special is not None:
+            return special(expression, inputs, columns)
+        return _strict(name, expression, [evaluated(part, columns) for part in inputs])
+    except (LookupError, TypeError, ValueError, ArithmeticError):  # it means something else
+        return Unknown(f"the function `{name}`", "which has other inputs than are known here")
 
 
 def _column(expression: Expression, columns: Columns) -> Result:
@@ -54,6 +59,15 @@ def conjuncts(condition: Expression) -> list[Expression]:
     return [part for side in condition.get("inputs", ()) for part in conjuncts(side)]
 
 
+def equalities(condition: Expression, *names: str) -> Iterator[tuple[Expression, Expression]]:
+    """What its conjuncts of these functions say is equal, each pair both ways."""
+    for part in conjuncts(condition):
+        inputs = part.get("inputs", ())
+        if part.get("of") in names and len(inputs) == 2:
+            yield inputs[0], inputs[1]
+            yield inputs[1], inputs[0]
+
+
 def is_never_true(condition: Expression, columns: Columns) -> bool:
     """Is it false or null, whatever is not known?"""
     name, inputs = condition.get("of"), condition.get("inputs", ())
@@ -66,6 +80,8 @@ def is_never_true(condition: Expression, columns: Columns) -> bool:
 
 
 def _strict(name: str, expression: Expression, values: Sequence[Result]) -> Result:
+    if name not in STRICT and name not in _WITH_MORE:
+        return Unknown(f"the function `{name}`")
     is_null = any(isinstance(value, Value) and value.data is None for value in values)
     if is_null:
         return Value(expression["type"], None) if name == "Cast" else NULL
@@ -80,8 +96,7 @@ def _strict(name: str, expression: Expression, values: Sequence[Result]) -> Resu
         fields = _value(values[0]).data
         field = fields.get(expression.get("name")) if isinstance(fields, dict) else None
         return field or Unknown(f"the field `{expression.get('name')}`")
-    function = STRICT.get(name)
-    return Unknown(f"the function `{name}`") if function is None else function(*values)
+    return STRICT[name](*values)
 
 
 def _value(result: Result) -> Value:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -99,18 +99,33 @@ def _normalized(one: Value) -> Result:
 def like(one: Value, pattern: Value, escape: str) -> Result:
     if not (one.type == pattern.type == "string"):
         return _unknown("Like", one, pattern)
-    expression, at, text = "", 0, pattern.data
+    pieces, at, text = [""], 0, pattern.data
     while at < len(text):
         letter = text[at]
         if letter == escape:
             at += 1
             if at == len(text) or text[at] not in ("%", "_", escape):
                 return Unknown("`LIKE` with such an escape")
-            expression += re.escape(text[at])
+            pieces[-1] += re.escape(text[at])
+        elif letter == "%":
+            pieces.append("")
         else:
-            expression += {"%": ".*", "_": "."}.get(letter) or re.escape(letter)
+            pieces[-1] += "." if letter == "_" else re.escape(letter)
         at += 1
-    return truth(re.fullmatch(expression, one.data, re.DOTALL) is not None)
+    return truth(_is_of_pieces(one.data, pieces))
+
+
+def _is_of_pieces(text: str, pieces: Sequence[str]) -> bool:
+    """Has it all of them in this order, with anything between? Each is taken where it stands first."""
+    first, *others = (re.compile(piece, re.DOTALL) for piece in pieces)
+    if not others:
+        return first.fullmatch(text) is not None
+    match = first.match(text)
+    *between, _ = others
+    for piece in between:
+        match = piece.search(text, match.end()) if match is not None else None
+    last = re.compile(rf"{pieces[-1]}\Z", re.DOTALL)
+    return match is not None and last.search(text, match.end()) is not None
 
 
 def _substring(text: Value, begin: Value, length: Value) -> Result:
@@ -170,18 +185,20 @@ def _days_between(end: Value, start: Value) -> Result:
 #: Expressions that Java and Python understand alike: characters, escaped ones, classes, one repeat each.
 _PLAIN_EXPRESSION = re.compile(
     r"(?:(?:[A-Za-z0-9 _,:;@/=<>~#!'\"%.-]|\\[dwDW.\\+*?|()\[\]{}^$-]|\[\^?[A-Za-z0-9 _,:;@]+\]"
-    r"|\[(?:0-9|a-z|A-Z|_)+\])[*+?]?|[\^$|])*"
+    r"|\[_*(?:(?:0-9|a-z|A-Z)_*)+\])[*+?]?|[\^$|])*"
 )
-_MOST_REPEATS, _MOST_CHARACTERS = 3, 1_000
+#: Ways to match a text that are tried: one more repeat multiplies them by its length.
+_MOST_WAYS = 1_000_000
 
 
 def _matches(text: Value, pattern: Value) -> Result:
     """RLike, of simple expressions and of texts of printable ASCII."""
     if not (text.type == pattern.type == "string"):
         return _unknown("RLike", text, pattern)
-    is_plain = text.data.isascii() and text.data.isprintable() and len(text.data) <= _MOST_CHARACTERS
+    is_plain = text.data.isascii() and text.data.isprintable()
     is_simple = _PLAIN_EXPRESSION.fullmatch(pattern.data) is not None
-    if not (is_plain and is_simple) or len(re.findall("[*+]", pattern.data)) > _MOST_REPEATS:
+    repeats = len(re.findall("[*+?]", pattern.data))
+    if not (is_plain and is_simple) or max(len(text.data), 2) ** (repeats + 1) > _MOST_WAYS:
         return Unknown("`RLIKE` with such an expression or text")
     try:
         return truth(re.search(pattern.data, text.data, re.ASCII) is not None)

@@ -21,6 +21,8 @@ __all__ = ["TypedColumn", "of_columnar", "of_folders", "of_json_text", "of_line"
 #: In place of a value; who reads the column says which it is.
 _OTHERWISE = Unknown("", "whose value in the file may be read in several ways")
 _FIRST_YEAR = 1900
+#: The column that Spark puts malformed lines of CSV into, by its usual name.
+_MALFORMED = "_corrupt_record"
 #: Types of which a value can be had at all.
 _SIMPLE = frozenset(("string", "boolean", "date", "double", *INTEGERS))
 
@@ -105,8 +107,8 @@ def _csv(line: str, columns: Sequence[TypedColumn], options: Mapping[str, str]) 
     separator = options.get("sep", "")
     if len(separator) != 1 or any(sign in line for sign in "\\\r\n\0\ufeff\ufffd") or separator in "\"\\'#":
         return {}
-    fields = _fields(line, separator)
-    if len(fields) != len(columns):  # malformed
+    fields, names = _fields(line, separator), [column.name for column in columns]
+    if len(fields) != len(columns) or _MALFORMED in names:  # malformed, or it may be
         return {}
     return {
         column.name: _of_text(field or None, column.type)

@@ -14,6 +14,7 @@ from lineage_service.evaluation.expressions import (
     Columns,
     Expression,
     conjuncts,
+    equalities,
     evaluated,
     is_never_true,
 )
@@ -218,14 +219,10 @@ class _Walk:
     def _keys(self, condition: Expression) -> list[str]:
         """What the other side is asked for: `c_id = 42`."""
         keys = []
-        for part in conjuncts(condition):
-            if part.get("of") not in ("EqualTo", "EqualNullSafe"):
-                continue
-            one, other = part["inputs"]
-            for own, asked in ((one, other), (other, one)):
-                value = evaluated(own, self.columns)
-                if isinstance(value, Value) and isinstance(evaluated(asked, self.columns), Unknown):
-                    keys.append(f"{described(asked)} = {value_text(value)}")
+        for own, asked in equalities(condition, "EqualTo", "EqualNullSafe"):
+            value = evaluated(own, self.columns)
+            if isinstance(value, Value) and isinstance(evaluated(asked, self.columns), Unknown):
+                keys.append(f"{described(asked)} = {value_text(value)}")
         return keys
 
     def _may_end(self, why: str, reason: str) -> None:
@@ -248,7 +245,7 @@ class _Walk:
             new = {one["column"]: evaluated(one["as"], self.columns) for one in expressions["defined"]}
             self.columns |= new
         elif step.name == "Union" and step.port < len(expressions.get("inputs", ())):
-            pairs = zip(expressions["output"], expressions["inputs"][step.port], strict=False)
+            pairs = zip(expressions.get("output", ()), expressions["inputs"][step.port], strict=False)
             self.columns = {number: self.columns[below] for number, below in pairs if below in self.columns}
         elif step.name == "Aggregate":
             keys = [key["column"] for key in expressions.get("keys", ()) if "column" in key]

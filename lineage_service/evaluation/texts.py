@@ -24,6 +24,8 @@ def described(expression: Mapping[str, Any]) -> str:
     name, inputs = expression.get("of"), [_inner(part) for part in expression.get("inputs", ())]
     if name is None:
         return _leaf(expression)
+    if not inputs:
+        return f"{name.lower()}()"
     if name in _SILENT:
         return described(expression["inputs"][0])
     if name in _BETWEEN:

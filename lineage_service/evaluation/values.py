@@ -61,7 +61,7 @@ def literal(type: str, text: str | None) -> Result:
         return Value(type, None)
     try:
         return Value(type, _data(type, text))
-    except (ValueError, OverflowError, ArithmeticError):
+    except (LookupError, ValueError, OverflowError, ArithmeticError):
         return Unknown(f"the literal {text[:40]}")
 
 

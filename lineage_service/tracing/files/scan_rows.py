@@ -6,6 +6,7 @@ For what is computed again of rows. A file that is another one by now is refused
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -50,14 +51,13 @@ class ScanRows:
     def row(self, node: TopologyNode, path: str, number: int, check: Check) -> dict[str, Result]:
         """Of one row of a Parquet file, by its number."""
         names = {column.name for column in node.schema}
-        with self._rows.files.opened(path, at_length=False) as file, _opened(file) as opened:
+        with self._rows.files.opened(path, at_length=False) as file, _parquet(file) as opened:
             first = 0
             for group in range(opened.metadata.num_row_groups):
-                check()
                 end = first + opened.metadata.row_group(group).num_rows
                 if first <= number < end:
-                    whole = opened.read_row_group(group, columns=_existing(opened, names), use_threads=False)
-                    return next(_values(node, path, opened, whole.slice(number - first, 1)))
+                    table = _batch_with(opened, group, number - first, names, check)
+                    return next(_values(node, path, opened, table))
                 first = end
         return {}
 
@@ -93,7 +93,7 @@ class ScanRows:
         keys: Mapping[str, Value],
         check: Check,
     ) -> Iterator[dict[str, Result]]:
-        with self._rows.files.opened(path, at_length=True) as file, _opened(file) as opened:
+        with self._rows.files.opened(path, at_length=True) as file, _parquet(file) as opened:
             columns = _existing(opened, {*names, *keys})
             for batch in opened.iter_batches(batch_size=_BATCH, columns=columns, use_threads=False):
                 check()
@@ -118,12 +118,29 @@ class ScanRows:
                 yield {} if "\ufffd" in line else {**of_line(format, line, in_file, options), **folders}
 
 
-def _opened(file: Any) -> pq.ParquetFile:
-    """Raises UnreadableError."""
+@contextmanager
+def _parquet(file: Any) -> Iterator[pq.ParquetFile]:
+    """Raises UnreadableError, also of what is read within."""
     try:
-        return pq.ParquetFile(pa.PythonFile(file, mode="r"), coerce_int96_timestamp_unit="us")
+        with pq.ParquetFile(pa.PythonFile(file, mode="r"), coerce_int96_timestamp_unit="us") as opened:
+            yield opened
     except (pa.ArrowException, ValueError) as error:
-        raise UnreadableError(f"the file cannot be read as Parquet ({error})") from None
+        said = " ".join(str(error).split())[:120]
+        raise UnreadableError(f"the file cannot be read as Parquet ({said})") from None
+
+
+def _batch_with(
+    opened: pq.ParquetFile, group: int, number: int, names: Collection[str], check: Check
+) -> pa.Table:
+    """Of one row of a row group, of which no more is in memory than a batch."""
+    columns, first = _existing(opened, names), 0
+    batches = opened.iter_batches(batch_size=_BATCH, row_groups=[group], columns=columns, use_threads=False)
+    for batch in batches:
+        check()
+        if number < first + batch.num_rows:
+            return pa.Table.from_batches([batch.slice(number - first, 1)])
+        first += batch.num_rows
+    raise UnreadableError("the file has less rows than its footer says")
 
 
 def _existing(opened: pq.ParquetFile, names: Collection[str]) -> list[str]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from time import monotonic
 
-from lineage_service.evaluation.expressions import Columns, Expression, conjuncts, evaluated
+from lineage_service.evaluation.expressions import Columns, Expression, equalities, evaluated
 from lineage_service.evaluation.joins import OtherRow
 from lineage_service.evaluation.steps import Step, arrived, scan_columns
 from lineage_service.evaluation.values import INTEGERS, Unknown, Value
@@ -26,6 +27,9 @@ __all__ = ["OtherSides", "may_skip"]
 Nodes = Mapping[int, TopologyNode]
 #: Rows of a side that are computed again.
 MOST_ROWS = 50_000
+#: For the sides of one query: an answer without them is better than none.
+MOST_SECONDS = 5.0
+_ROWS_AT_ONCE = 256
 _MOST_LEAVES = 8
 _EQUAL = frozenset((*INTEGERS, "string", "date"))
 #: Operators that make rows of rows alone, each of one at least.
@@ -37,8 +41,11 @@ _MADE_OF_ROWS = frozenset(
         "WindowGroupLimit",
     )
 )
-#: Join -> by which of its inputs rows come of which some row that it gives is made of none.
-_NOT_IN_ALL = {"LeftOuter": (1,), "LeftSingle": (1,), "RightOuter": (0,), "FullOuter": (0, 1)}
+#: Join -> the inputs of which each row that it gives is made of a row. Of others that is not known.
+_IN_ALL = {
+    **{"Inner": (0, 1), "Cross": (0, 1), "LeftSemi": (0, 1), "LeftOuter": (0,), "LeftSingle": (0,)},
+    **{"LeftAnti": (0,), "RightOuter": (1,)},
+}
 
 
 def may_skip(scan: TopologyNode) -> bool:
@@ -53,6 +60,7 @@ class OtherSides:
     def __init__(self, nodes: Nodes, rows: ScanRows, ended: int | None, check: Check) -> None:
         self._nodes, self._rows, self._ended, self._check = nodes, rows, ended, check
         self._read: dict[object, list[OtherRow] | Unknown] = {}
+        self._seconds_left = MOST_SECONDS
 
     def of(self, join: TopologyNode, port: int) -> _JoinSide | None:
         """The input of a join that is not `port`."""
@@ -76,7 +84,7 @@ class OtherSides:
         if not scan.partitions:  # no ids of its rows were written down
             return Unknown(f"which files {scan.name} has read is not known")
         keys = {} if format_of(scan) in LINES else keys
-        name = place, scan.number, *ids, *sorted(map(str, keys.items()))
+        name = place, scan.number, leaf.ports, *ids, *sorted(map(str, keys.items()))
         if name not in self._read:
             self._read[name] = self._some(leaf, ids, read, keys)
         return self._read[name]
@@ -87,9 +95,18 @@ class OtherSides:
         names = [column.name for column in leaf.node.schema]
         names_read = {name for number, name in zip(ids, names, strict=False) if number in read}
         rows: list[OtherRow] = []
+        until = monotonic() + self._seconds_left
+
+        def check() -> None:
+            self._check()
+            if monotonic() > until:
+                raise UnreadableError("its files take too long to read")
+
         try:
-            every = self._rows.every(leaf.node, names_read, keys, self._ended, self._check)
+            every = self._rows.every(leaf.node, names_read, keys, self._ended, check)
             for at, values in enumerate(every):
+                if at % _ROWS_AT_ONCE == 0:
+                    check()
                 if at == MOST_ROWS:
                     return Unknown(f"it has more than {MOST_ROWS:,} rows")
                 (columns,) = scan_columns({"columns": [ids]}, names, values)
@@ -98,6 +115,8 @@ class OtherSides:
                     rows.append(OtherRow(came.columns, is_sure=came.has_come is True))
         except UnreadableError as error:
             return Unknown(str(error))
+        finally:
+            self._seconds_left = until - monotonic()
         return rows
 
 
@@ -107,6 +126,21 @@ class _Leaf:
 
     node: TopologyNode
     steps: tuple[Step, ...]
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """The inputs by which its rows come: a scan may stand in a side more than once."""
+        return tuple(step.port for step in self.steps)
+
+    def scanned(self, columns: Columns) -> list[Sequence[int]]:
+        """The columns of its scan, for each time that this may stand here: not where the row is from."""
+        every = (self.node.expressions or {}).get("columns", ())
+        return [ids for ids in every if not columns.keys() & set(ids)]
+
+    @property
+    def defined(self) -> set[int]:
+        """The columns that its operators make, perhaps anew under the number of one of the scan."""
+        return {one["column"] for step in self.steps for one in (step.expressions or {}).get("defined", ())}
 
 
 def _leaves(nodes: Nodes, number: int, above: tuple[Step, ...]) -> Iterator[_Leaf]:
@@ -128,7 +162,7 @@ class _JoinSide:
 
     def rows(self, condition: Expression, columns: Columns) -> list[OtherRow] | Unknown:
         others = _columns_read(condition) - columns.keys()
-        chosen = self._chosen(others, condition)
+        chosen = self._chosen(others, condition, columns)
         if isinstance(chosen, Unknown):
             return chosen
         rows: list[OtherRow] = []
@@ -139,7 +173,7 @@ class _JoinSide:
             rows += some
         return rows
 
-    def _chosen(self, others: set[int], condition: Expression) -> list[_Leaf] | Unknown:
+    def _chosen(self, others: set[int], condition: Expression, columns: Columns) -> list[_Leaf] | Unknown:
         """Leaves of which each row of the side that the condition holds of is made of one row at least."""
         if len(self.leaves) > _MOST_LEAVES:
             return Unknown("it is made of many inputs")
@@ -154,26 +188,27 @@ class _JoinSide:
             return Unknown("it is made of joins and unions")
         # A row of the side that is made of no row of a leaf has null in its columns, which equals nothing.
         asked = _asked(condition)
-        giving = [
-            leaf
-            for leaf in self.leaves
-            if asked & _scanned(leaf) or (others & _given(leaf) and _is_in_all(leaf))
-        ]
+        giving = []
+        for leaf in self.leaves:
+            scanned = {number for ids in leaf.scanned(columns) for number in ids}
+            is_asked = asked & (scanned - leaf.defined)
+            if is_asked or (others & (scanned | leaf.defined) and _is_in_all(leaf)):
+                giving.append(leaf)
         return giving[:1] or Unknown("where its key comes from is not followed")
 
     def _of_leaf(
         self, leaf: _Leaf, condition: Expression, columns: Columns, others: set[int]
     ) -> list[OtherRow] | Unknown:
-        scan = leaf.node
-        every = (scan.expressions or {}).get("columns", ())
-        standing = [ids for ids in every if not columns.keys() & set(ids)]
+        scan, standing = leaf.node, leaf.scanned(columns)
         if len(standing) != 1:
             return Unknown(f"{scan.name} is not read again here")
         (ids,) = standing
         read = {number for step in leaf.steps for number in _columns_of(step)} | others
         names = [column.name for column in scan.schema]
         keys, by_id = _keys(condition, columns), dict(zip(ids, names, strict=False))
-        in_scan = {by_id[number]: key for number, key in keys.items() if number in by_id}
+        in_scan = {
+            by_id[number]: key for number, key in keys.items() if number in by_id.keys() - leaf.defined
+        }
         rows = self.sides.arrived(self.place, leaf, ids, read, in_scan)
         return rows if isinstance(rows, Unknown) else [row for row in rows if not _has_others(row, keys)]
 
@@ -188,7 +223,7 @@ def _is_made_of_rows(step: Step) -> bool:
 def _is_in_all(leaf: _Leaf) -> bool:
     """Is each row of the side made of a row of it?"""
     return not any(
-        step.port in _NOT_IN_ALL.get((step.expressions or {}).get("join", ""), ())
+        step.port not in _IN_ALL.get((step.expressions or {}).get("join", ""), ())
         for step in leaf.steps
         if step.name == "Join"
     )
@@ -196,39 +231,17 @@ def _is_in_all(leaf: _Leaf) -> bool:
 
 def _asked(condition: Expression) -> set[int]:
     """Columns that must equal something, and so are not null."""
-    return {
-        part["column"]
-        for equal in conjuncts(condition)
-        if equal.get("of") == "EqualTo"
-        for part in equal["inputs"]
-        if "column" in part
-    }
-
-
-def _scanned(leaf: _Leaf) -> set[int]:
-    return {number for ids in (leaf.node.expressions or {}).get("columns", ()) for number in ids}
-
-
-def _given(leaf: _Leaf) -> set[int]:
-    """The columns that a leaf has, and those that its operators make."""
-    ids = _scanned(leaf)
-    for step in leaf.steps:
-        ids |= {one["column"] for one in (step.expressions or {}).get("defined", ())}
-    return ids
+    return {asked["column"] for _, asked in equalities(condition, "EqualTo") if "column" in asked}
 
 
 def _keys(condition: Expression, columns: Columns) -> dict[int, Value]:
     """Columns of the other side that must have these values, of types that have one equality."""
     keys: dict[int, Value] = {}
-    for part in conjuncts(condition):
-        if part.get("of") != "EqualTo":
-            continue
-        one, other = part["inputs"]
-        for own, asked in ((one, other), (other, one)):
-            value = evaluated(own, columns)
-            is_plain = isinstance(value, Value) and value.type in _EQUAL and value.data is not None
-            if isinstance(value, Value) and is_plain and "column" in asked:
-                keys[asked["column"]] = value
+    for own, asked in equalities(condition, "EqualTo"):
+        value = evaluated(own, columns)
+        is_plain = isinstance(value, Value) and value.type in _EQUAL and value.data is not None
+        if isinstance(value, Value) and is_plain and "column" in asked:
+            keys[asked["column"]] = value
     return keys
 
 

@@ -129,8 +129,9 @@ class MissingRows:
             answer.is_complete &= reader.application.complete
             endings = RowEndings(reader, self._locations, self._show, check)
             rows, reached = endings.of(read, outputs)
-            answer.rows += rows
-            answer.reached += [reached] if reached is not None else []
+            answer.rows += rows if reads.is_exact else [_perhaps(row) for row in rows]
+            if reached is not None:
+                answer.reached.append(reached if reads.is_exact else _perhaps_reached(reached))
 
     # -- rows of inputs ----------------------------------------------------------------------------
 
@@ -240,6 +241,16 @@ class MissingRows:
             if written is not None:
                 writers.setdefault(written.application_id, set()).add(written.node)
         return {name: tuple(sorted(nodes)) for name, nodes in writers.items()}
+
+
+def _perhaps(row: MissingRow) -> MissingRow:
+    """Of an application that read what may be made of the row that was asked for."""
+    doubt = "an operation before is an upper bound: it is not known that this was made of the row"
+    return replace(row, exact=False, reason="; ".join(filter(None, (doubt, row.reason))))
+
+
+def _perhaps_reached(row: ReachedRow) -> ReachedRow:
+    return replace(row, outputs=tuple(replace(output, exact=False) for output in row.outputs))
 
 
 def _asked_input(

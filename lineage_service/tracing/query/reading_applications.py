@@ -33,11 +33,15 @@ _MOST = 20
 
 @dataclass(frozen=True, slots=True)
 class FoundReads:
-    """`starts` are records of applications that read the row; `warnings` say what is not known."""
+    """`starts` are records of applications that read the row; `warnings` say what is not known.
+
+    Not exact: an operation on the way is an upper bound, so they may be made of other rows.
+    """
 
     starts: tuple[tuple[Opened, RowStart], ...]
     warnings: tuple[str, ...]
     is_truncated: bool
+    is_exact: bool = True
 
 
 class ReadingApplications:
@@ -55,7 +59,13 @@ class ReadingApplications:
         """All that read it, and what was made of it, from application to application."""
         if start.place is None:
             return FoundReads((), (), is_truncated=False)
-        walk = TraceWalk(opened.snapshot, "forward")
+        walks: list[TraceWalk] = []
+
+        def new_walk(snapshot: Snapshot) -> TraceWalk:
+            walks.append(TraceWalk(snapshot, "forward"))
+            return walks[-1]
+
+        walk = new_walk(opened.snapshot)
         for run in start.runs:
             walk.start(start.node.number, run.number, np.array([start.place[1]], np.int64))
         trace = CrossApplicationTrace(
@@ -63,7 +73,7 @@ class ReadingApplications:
             walk,
             "forward",
             open_application=self._open,
-            new_walk=lambda snapshot: TraceWalk(snapshot, "forward"),
+            new_walk=new_walk,
             files=self._files,
             rows_before=self._locations.rows_before,
         )
@@ -74,7 +84,8 @@ class ReadingApplications:
         if not trace.is_complete:
             warnings.append("an application may have read the output in a way that was not followed")
         starts = [*self._starts(trace), *islice(self._left_out(trace, check), _MOST + 1)]
-        return FoundReads(tuple(starts[:_MOST]), tuple(warnings), is_truncated=len(starts) > _MOST)
+        is_exact = trace.is_exact and all(walk.is_exact for walk in walks)
+        return FoundReads(tuple(starts[:_MOST]), tuple(warnings), len(starts) > _MOST, is_exact)
 
     @staticmethod
     def _starts(

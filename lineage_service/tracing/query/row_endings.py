@@ -34,6 +34,7 @@ __all__ = ["RowEndings"]
 _LISTED = 5
 #: So many records are asked one by one at which of several operators they ended.
 _DECIDED = 20
+_NOT_READ = "no task is known to have read the row, and this operation may have let it pass"
 _STATES = {"failed": "failed", "aborted": "was cancelled"}
 
 
@@ -114,7 +115,8 @@ class RowEndings:
 
     def _decided(self, ending: Ending, start: RowStart, row: Mapping[str, Any]) -> Iterator[Ending]:
         """By what is known beside flows; records that ended at different operators apart."""
-        if len(ending.candidates) < 2 or len(ending.last) > _DECIDED:
+        is_pushed = _is_pushed(ending)
+        if not (len(ending.candidates) > 1 or is_pushed) or len(ending.last) > _DECIDED:
             yield ending
             return
         decided: list[tuple[Decision, list[Position]]] = []
@@ -128,7 +130,14 @@ class RowEndings:
         for one, positions in decided:
             candidates = ending.candidates if one.candidate is None else (one.candidate,)
             doubt = one.reason + _hint(one.reason, row["path"], row["row"])
+            if is_pushed:
+                doubt = "" if self._was_left_out(ending, one) else _NOT_READ
             yield replace(ending, candidates=candidates, because=one.why, doubt=doubt, last=tuple(positions))
+
+    def _was_left_out(self, ending: Ending, decision: Decision) -> bool:
+        """By a filter that was pushed into its scan? Spark leaves out a whole scan, too: of an empty join."""
+        has_run = bool(self._opened.graph.runs_of(ending.last_node.number))
+        return decision.candidate is not None and (has_run or bool(decision.why))
 
     def _values(self, record: EndedRecord) -> dict[str, Result] | None:
         """Of a row of Parquet, with its types; None where its text has to do."""
@@ -172,13 +181,7 @@ class RowEndings:
             yield "an operation before is an upper bound: it is not known which of its records the row became"
         if ending.cause == "unread" and may_skip(ending.last_node):
             yield "Spark was told to skip what it cannot read of files, so it may have skipped this row"
-        if len(candidates) > 1:
-            tell = "flows do not tell which of these operators it was"
-            yield f"{tell}: {ending.doubt}" if ending.doubt else tell
-        elif not candidates and ending.cause == "unread":
-            yield "no task is known to have taken it"
-        elif not candidates and ending.cause in ("dropped", "cut"):
-            yield "which operator it was is not known"
+        yield from _doubts_about(ending, candidates)
 
     # -- as people see it --------------------------------------------------------------------------
 
@@ -237,6 +240,25 @@ class RowEndings:
             call_site=node.call_site,
             exact=is_exact,
         )
+
+
+def _doubts_about(ending: Ending, candidates: Sequence[Candidate]) -> Iterator[str]:
+    """Why it is not known which operator it was."""
+    if len(candidates) > 1:
+        tell = "flows do not tell which of these operators it was"
+        yield f"{tell}: {ending.doubt}" if ending.doubt else tell
+    elif candidates:
+        yield from filter(None, (ending.doubt,))
+    elif ending.cause == "unread":
+        yield "no task is known to have taken it"
+    elif ending.cause in ("dropped", "cut"):
+        yield "which operator it was is not known"
+
+
+def _is_pushed(ending: Ending) -> bool:
+    """Is all that is known of the row that no record was made of it, and a filter right above its scan?"""
+    names = [candidate.node.name for candidate in ending.candidates]
+    return ending.cause == "unread" and names == ["Filter"]
 
 
 def _hint(reason: str, path: str | None, row: int | None) -> str:

@@ -178,11 +178,14 @@ class RowWalk:
             self._doubt("an aggregate takes a value of any of its rows")
         keys = self.catalyst.items(plan.groupingExpressions())
         rows = self._with_keys(plan.child(), keys, below)
-        if (self.catalyst.look(plan).expressions or {}).get("distinct"):
+        look = self.catalyst.look(plan)
+        if (look.expressions or {}).get("distinct"):
             count = len(self.ask(rows, MOST_ROWS))
             if count > 1:
                 total = f"{count:,}{' or more' if count == MOST_ROWS else ''}"
-                why = f"distinct: {total} rows were equal here, and one row stands for all of them"
+                same = f"had the same {', '.join(map(_readable, keys))}"
+                alike = same if "first(" in look.text else "were equal"
+                why = f"distinct: {total} rows {alike} here, and one row stands for all of them"
                 self.duplicates.append(self._passed(plan, why))
         return self.catalyst.with_children(plan, [rows])
 

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import math
+import re
+from itertools import product
 from typing import Any
 
 import pytest
 
 from lineage_service.evaluation.expressions import Expression, evaluated, is_never_true
+from lineage_service.evaluation.functions import like
+from lineage_service.evaluation.texts import described
 from lineage_service.evaluation.values import Unknown, Value
 
 A, B, C = ({"column": number, "name": name} for number, name in enumerate("abc"))
@@ -101,3 +105,53 @@ def test_nan_is_no_number_of_its_own() -> None:
     result = evaluated(of("NormalizeNaNAndZero", lit("double", "-0.0")), {})
     assert isinstance(result, Value)
     assert math.copysign(1, result.data) == 1
+
+
+TEXT = lit("string", "a")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        *(of(name) for name in ("Not", "IsNull", "In", "EqualNullSafe", "Like", "EqualTo", "GetStructField")),
+        of("EqualTo", TEXT),
+        of("Substring", TEXT),
+        of("StringTrim", TEXT, TEXT, TEXT),
+        of("AtLeastNNonNulls", TEXT),
+        of("AtLeastNNonNulls", TEXT, value="x"),
+        of("Cast", TEXT),
+        of("Cast", type="int"),
+        of("LessThan", lit("decimal(3,1)", "NaN"), lit("decimal(3,1)", "1")),
+        lit("boolean", "perhaps"),
+        of("ConcatWs", lit("string", None), TEXT),  # of a later agent: it need not be null
+    ],
+)
+def test_what_is_sent_in_another_form_is_not_known(expression: Expression) -> None:
+    assert isinstance(evaluated(expression, COLUMNS), Unknown)
+    assert described(of("Not", expression))
+
+
+def test_like_is_as_a_search_of_all_ways() -> None:
+    texts = ["".join(letters) for size in range(5) for letters in product("ab\n", repeat=size)]
+    for size in range(5):
+        for letters in product("ab_%", repeat=size):
+            pattern = "".join({"%": ".*", "_": "."}.get(letter, letter) for letter in letters)
+            for text in texts:
+                expected = re.fullmatch(pattern, text, re.DOTALL) is not None
+                result = like(Value("string", text), Value("string", "".join(letters)), "\\")
+                assert result == Value("boolean", expected), (text, letters)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "pattern"),
+    [
+        ("Like", "ab" * 4_000, "%a%b%a%b%a%c%"),
+        ("RLike", "a" * 60, "a?" * 60 + "b"),
+        ("RLike", "ab" * 400, "[ab]*[ab]*[ab]*c"),
+        ("RLike", "a", "[_]" * 60 + "{"),
+    ],
+)
+def test_no_pattern_takes_long(name: str, text: str, pattern: str) -> None:
+    """Those that would are not computed again, or in one pass."""
+    result = evaluated(of(name, lit("string", text), lit("string", pattern)), {})
+    assert isinstance(result, Unknown) or result == Value("boolean", False)

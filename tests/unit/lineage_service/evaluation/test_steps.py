@@ -124,3 +124,10 @@ def of_text(text: str) -> Step:
 
 def test_the_limit_of_a_task_is_that_of_the_query() -> None:
     assert verdict_of([Step("LocalLimit", None), Step("GlobalLimit", None)], COLUMNS).candidates == (1,)
+
+
+def test_operators_that_are_sent_in_another_form_decide_nothing() -> None:
+    equal = {"of": "EqualTo", "inputs": [CUSTOMER]}
+    for step in (join("Inner", equal), join("LeftAnti", {"of": "EqualTo"}), filter_(of("Not"))):
+        assert verdict_of([step, CHANCE], COLUMNS).candidates == (0, 1)
+    assert verdict_of([Step("Union", {"inputs": [[1, 2]]}), CHANCE], COLUMNS).candidates == (1,)

@@ -105,18 +105,24 @@ final class OperatorExpressions {
       List<Expression> keys = ScalaLists.get(aggregate, "groupingExpressions");
       boolean isDistinct = true;
       for (Expression result : ScalaLists.<Expression>get(aggregate, "aggregateExpressions")) {
-        isDistinct &= isOfOneRow(result);
+        isDistinct &= isOfOneRow(result, 0);
       }
       String written = list(keys, key -> expression(key, 0));
       return keys.isEmpty() ? "null" : "{\"keys\":" + written + ",\"distinct\":" + isDistinct + "}";
     }
 
-    private static boolean isOfOneRow(Expression result) {
+    /** Is it a key, or what the first row of a group has? The first one that is not null may be another row's. */
+    private static boolean isOfOneRow(Expression result, int level) {
       if (result instanceof AggregateExpression) {
-        return ((AggregateExpression) result).aggregateFunction() instanceof First;
+        AggregateExpression aggregate = (AggregateExpression) result;
+        Expression of = aggregate.aggregateFunction();
+        return of instanceof First && !((First) of).ignoreNulls() && aggregate.filter().isEmpty();
+      }
+      if (level > MAX_LEVELS) {
+        return false;
       }
       for (Expression part : ScalaLists.<Expression>get(result, "children")) {
-        if (!isOfOneRow(part)) {
+        if (!isOfOneRow(part, level + 1)) {
           return false;
         }
       }

@@ -156,3 +156,77 @@ def test_a_union_has_the_rows_of_each_input(folder: Path) -> None:
     third: Node = (4, "Scan csv", {"columns": [[31, 32]]}, ())
     why = met(folder, CSV, (2, "Scan csv", MORE, ()), union, third, both)
     assert why == "it is made of joins and unions"
+
+
+NO_NULL = {"condition": {"of": "EqualTo", "inputs": [NAME, {"type": "string", "value": "nobody"}]}}
+
+
+@pytest.mark.parametrize("join", [{"join": "FullOuter", "condition": None}, None])
+def test_a_join_that_may_give_rows_of_no_row_of_an_input_is_not_known_by_that_input(
+    join: Any, folder: Path
+) -> None:
+    """What it makes of both is not null where only one of them has a row."""
+    either = {"column": 40, "name": "key"}
+    made = {"defined": [{"column": 40, "as": {"of": "Coalesce", "inputs": [KEY, {"column": 21}]}}]}
+    side: list[Node] = [
+        CSV,
+        (2, "Filter", NO_NULL, (1,)),
+        (3, "Scan csv", MORE, ()),
+        (4, "Join", join, (2, 3)),
+        (5, "Project", made, (4,)),
+    ]
+    same = {"of": "EqualTo", "inputs": [OWN, either]}
+    assert met(folder, *side, condition=same) == "where its key comes from is not followed"
+
+
+def test_rows_of_an_anti_join_are_made_of_none_of_its_second_input(folder: Path) -> None:
+    third: Node = (5, "Scan csv", {"columns": [[31, 32]], "options": {"sep": ","}}, ())
+    made = {"defined": [{"column": 40, "as": {"of": "Coalesce", "inputs": [KEY, {"column": 21}]}}]}
+    side: list[Node] = [
+        CSV,
+        (3, "Scan csv", MORE, ()),
+        (4, "Join", {"join": "FullOuter", "condition": None}, (1, 3)),
+        third,
+        (6, "Filter", {"condition": {"type": "boolean", "value": "false"}}, (5,)),
+        (7, "Join", {"join": "LeftAnti", "condition": None}, (4, 6)),
+        (8, "Project", made, (7,)),
+    ]
+    same = {"of": "EqualTo", "inputs": [OWN, {"column": 40, "name": "key"}]}
+    assert met(folder, *side, condition=same) == "where its key comes from is not followed"
+
+
+def test_the_key_of_the_row_itself_is_none_of_the_other_side(folder: Path) -> None:
+    """The other side has the row's own scan again, and rows that no row of it met."""
+    again = {"columns": [[1, 2], [21, 22]], "options": {"sep": ","}}
+    side: list[Node] = [
+        (1, "Scan csv", again, ()),
+        (2, "Filter", {"condition": {"type": "boolean", "value": "false"}}, (1,)),
+        (3, "Scan csv", SCAN, ()),
+        (4, "Join", {"join": "RightOuter", "condition": None}, (2, 3)),
+    ]
+    assert met(folder, *side) == [(2, True), (2, True)]
+
+
+def test_a_scan_that_stands_in_a_union_twice_is_followed_each_time(folder: Path) -> None:
+    renamed = {"defined": [{"column": 13, "as": KEY}]}
+    side: list[Node] = [
+        CSV,
+        (2, "Filter", NAMED, (1,)),
+        (3, "Project", renamed, (1,)),
+        (4, "Union", {"output": [11], "inputs": [[11], [13]]}, (2, 3)),
+    ]
+    assert met(folder, *side) == [(2, True), (2, True), (2, True)]
+
+
+def test_a_side_that_arrow_cannot_read_is_not_known(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any, **__: Any) -> Any:
+        raise pa.ArrowNotImplementedError("no such codec")
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", refused)
+    why = met(folder, (1, "Scan parquet", SCAN, ()))
+    assert why == "the file cannot be read as Parquet (no such codec)"
+
+
+def test_a_side_does_not_take_the_time_of_the_answer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(other_sides, "MOST_SECONDS", -1.0)
+    assert met(folder, CSV) == "its files take too long to read"
