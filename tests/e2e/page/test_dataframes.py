@@ -72,7 +72,7 @@ def opens_application(page: Page, url: str) -> None:
 def test_from_the_list_to_the_input_row_of_a_wrong_row_in_five_clicks(page: Page, url: str) -> None:
     opens_application(page, url)
     page.locator(".operations").get_by_role("link", name="csv", exact=True).click()
-    page.get_by_role("cell", name=re.compile("^1,")).locator("code").click()
+    page.get_by_role("cell", name="1", exact=True).click()
     expect(page.locator("h1")).to_contain_text("1,")
     panel = page.locator(".trace-panel")
     panel.get_by_role("link", name=re.compile(r"rows of weather\.csv")).click()
@@ -80,7 +80,9 @@ def test_from_the_list_to_the_input_row_of_a_wrong_row_in_five_clicks(page: Page
     expect(far).to_contain_text("Stands out: weather.csv:16: wind 1,048, the others 10 to 13")
     far.click()
     expect(page.locator("h1")).to_have_text("3,1048")
-    expect(page.locator(".trace-list .part", has_text="csv (")).to_contain_text(["3,1048", "1,"])
+    source, sink = page.locator(".trace-list .part", has_text="csv (").all()
+    expect(source.get_by_role("cell", name="1048", exact=True)).to_be_visible()
+    expect(sink.get_by_role("cell", name="1", exact=True)).to_be_visible()
     print("tasks of more than 50 ms:", [round(task) for task in long_tasks(page)])
 
 
@@ -113,7 +115,7 @@ def test_an_operator_that_rows_only_pass_leads_to_where_they_begin_and_end(page:
 def test_a_way_leads_from_an_output_to_the_scans(page: Page, url: str) -> None:
     opens_application(page, url)
     page.locator(".operations").get_by_role("link", name="csv", exact=True).click()
-    page.get_by_role("cell", name=re.compile("^0,")).locator("code").click()
+    page.get_by_role("cell", name="0", exact=True).click()
     expect(page.locator(".trace-frame[data-elements]")).to_be_visible()
     expect(page.locator(".trace-left")).to_contain_text(re.compile(r"A sample is drawn: 9 of \d+ records"))
     parts = page.locator(".trace-list .part h3")
