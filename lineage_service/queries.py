@@ -18,6 +18,7 @@ from lineage_service.lineage import (
     DatasetPage,
     Datasets,
     Direction,
+    Failures,
     Graph,
     Missing,
     RecordPage,
@@ -44,7 +45,8 @@ def column_names(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceQuery:
-    """A trace from one start: record, or node with partition and offset, or node with key, or path with row.
+    """A trace from one start: record, or node with partition and offset, or node with key, or path with row,
+    or failure.
 
     `node` also resolves an ambiguous record or path.
     """
@@ -57,6 +59,8 @@ class TraceQuery:
     key: str | None = None
     path: str | None = None
     row: int | None = None
+    #: Start at the record that made a task fail: the number of the failure. Backward only.
+    failure: int | None = None
     #: With `path`, a file, folder or glob, or with `node`: start at all rows that fulfil this condition.
     where: str | None = None
     to: str | None = None
@@ -217,6 +221,8 @@ class Queries(Protocol):
     def datasets(self, query: DatasetsQuery) -> Datasets: ...
 
     def dataset(self, query: DatasetQuery) -> DatasetPage: ...
+
+    def failures(self, application_id: str) -> Failures: ...
 
     def missing(self, application_id: str, query: MissingQuery) -> Missing: ...
 

@@ -19,6 +19,7 @@ from lineage_service.lineage import (
     Comparison,
     DatasetPage,
     Datasets,
+    Failures,
     Graph,
     Missing,
     MissingRow,
@@ -51,6 +52,7 @@ __all__ = [
     "comparison_lines",
     "csv_text",
     "dataset_lines",
+    "failure_lines",
     "history_lines",
     "missing_lines",
     "node_lines",
@@ -291,3 +293,24 @@ def _ends_of(row: MissingRow) -> Sequence[RowEnd | None]:
 
 def _json(value: object) -> str | None:
     return None if value is None else json.dumps(value, ensure_ascii=False)
+
+
+#: One line for each input row of a failure; of one without, the failure alone.
+FAILURE_COLUMNS = (
+    *("failure", "error", "message", "frame", "node_id", "name", "call_site", "stage", "partition"),
+    *("attempts", "recovered", "record_id", "value", "path", "row", "line", "text", "exact", "reason"),
+)
+
+
+def failure_lines(failures: Failures) -> Iterator[Line]:
+    """By the numbers of the failures."""
+    for failure in failures.failures:
+        record = failure.record
+        place = (None, None) if record is None else (record.record_id, record.value)
+        for row in failure.sources or (None,):
+            source = (None,) * 4 if row is None else (row.path, row.row, row.line, row.text)
+            yield (
+                *(failure.failure, failure.error, failure.message, failure.frame, failure.node_id),
+                *(failure.name, failure.call_site, failure.stage, failure.partition, failure.attempts),
+                *(claim(failure.recovered), *place, *source, claim(failure.exact), failure.reason),
+            )

@@ -10,12 +10,22 @@ from collections.abc import Iterable, Sequence
 
 from starlette.responses import Response
 
-from lineage_service.lineage import Choices, Comparison, DatasetPage, Datasets, Missing, RecordPage, Trace
+from lineage_service.lineage import (
+    Choices,
+    Comparison,
+    DatasetPage,
+    Datasets,
+    Failures,
+    Missing,
+    RecordPage,
+    Trace,
+)
 from lineage_service.queries import RecordQuery, TraceQuery
 from lineage_service.result_tables import (
     CHOICE_COLUMNS,
     COMPARE_COLUMNS,
     DATASET_COLUMNS,
+    FAILURE_COLUMNS,
     HISTORY_COLUMNS,
     MISSING_COLUMNS,
     RECORD_COLUMNS,
@@ -25,6 +35,7 @@ from lineage_service.result_tables import (
     comparison_lines,
     csv_text,
     dataset_lines,
+    failure_lines,
     history_lines,
     missing_lines,
     record_table,
@@ -42,6 +53,7 @@ __all__ = [
     "comparison_as_csv",
     "dataset_as_csv",
     "datasets_as_csv",
+    "failures_as_csv",
     "missing_as_csv",
     "prefers_csv",
     "records_as_csv",
@@ -73,6 +85,19 @@ def choices_as_csv(choices: Choices) -> Response:
     if choices.warnings:
         claims["Lineage-Warning"] = _in_header("; ".join(choices.warnings))
     return _response(CHOICE_COLUMNS, choice_lines(choices), claims, choices.next)
+
+
+def failures_as_csv(failures: Failures) -> Response:
+    claims = {
+        "Lineage-Complete": claim(failures.complete),
+        "Lineage-Exact": claim(all(failure.exact for failure in failures.failures)),
+        "Lineage-Truncated": claim(
+            any(failure.sources_total > len(failure.sources) for failure in failures.failures)
+        ),
+    }
+    if failures.how:
+        claims["Lineage-Warning"] = _in_header(failures.how)
+    return _response(FAILURE_COLUMNS, failure_lines(failures), claims, None)
 
 
 def missing_as_csv(missing: Missing) -> Response:

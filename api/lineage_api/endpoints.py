@@ -180,7 +180,7 @@ def trace(
     """What a record came from (`backward`) or what became of it (`forward`).
 
     Name one start: `record`, or `node` with `partition` and `offset`, or `node` with `key`, or `path` with
-    `row`.
+    `row`, or `failure`.
     `complete`, `exact` and `truncated` say what the result promises.
     """
     query = parameters.query()
@@ -263,6 +263,23 @@ def missing_of(
 def _missing(result: lineage.Missing, accept: str | None) -> Response:
     if csv.prefers_csv(accept):
         return _not_cached(csv.missing_as_csv(result))
+    return _json(result, {"Vary": "Accept"})
+
+
+@router.get(
+    "/api/applications/{app}/failures",
+    tags=["traces"],
+    response_model=lineage.Failures,
+    responses=_csv() | _problems(404, 500, 503, 504),
+)
+def get_failures(queries: QueryService, app: ApplicationName, accept: Accept = None) -> Response:
+    """Which records made tasks fail, and the input rows that these were made of.
+
+    Attempts of a task that failed alike are one failure. `exact` says whether its record is known for sure.
+    """
+    result = queries.failures(app)
+    if csv.prefers_csv(accept):
+        return _not_cached(csv.failures_as_csv(result))
     return _json(result, {"Vary": "Accept"})
 
 

@@ -120,6 +120,11 @@ COMMANDS: dict[str, Entry] = {
         "why a row of an input is not in the output: at which operation it ended",
         _STORE,
     ),
+    "failures": Entry(
+        "lineage_service.cli.query.failures:command",
+        "which records made tasks fail, and the input rows that these were made of",
+        _STORE,
+    ),
     "values": Entry(
         "lineage_service.cli.query.values:command", "what a record looked like on its way", _STORE
     ),

@@ -26,6 +26,7 @@ from lineage_service.lineage.datasets import (
     DatasetUseState,
     DatasetWrite,
 )
+from lineage_service.lineage.failures import FailedRecord, Failure, Failures
 from lineage_service.lineage.graphs import Edge, Graph, Node
 from lineage_service.lineage.lags import ApplicationLag, GroupLag, Lag, PartitionLag
 from lineage_service.lineage.missing_rows import (
@@ -80,6 +81,9 @@ __all__ = [
     "Direction",
     "Duplicate",
     "Edge",
+    "FailedRecord",
+    "Failure",
+    "Failures",
     "Flow",
     "Graph",
     "GroupLag",

@@ -26,6 +26,7 @@ from lineage_service.lineage import (
     Comparison,
     DatasetPage,
     Datasets,
+    Failures,
     Graph,
     Missing,
     MissingRow,
@@ -47,6 +48,7 @@ from lineage_service.queries import (
 )
 from lineage_service.testing.memory.compared_rows import compared_run, sink_rows, uncommon
 from lineage_service.testing.memory.dataset_uses import details_of, uses_of
+from lineage_service.testing.memory.failures import with_record_of_failure
 from lineage_service.testing.memory.lineages import LineageIndex, MemoryLineage, hash_of, position_of, skipped
 from lineage_service.testing.memory.missing_rows import sinks_of, what_became
 from lineage_service.testing.memory.reach import reach, start_of, topological, trace_starts
@@ -190,6 +192,16 @@ class MemoryQueries:
             warnings=(),
         )
 
+    def failures(self, application_id: str) -> Failures:
+        lineage = self._index(application_id).lineage
+        return Failures(
+            application_id=application_id,
+            name=lineage.application.name,
+            failures=lineage.failures,
+            complete=all(failure.exact for failure in lineage.failures),
+            how="",
+        )
+
     def missing(self, application_id: str, query: MissingQuery) -> Missing:
         """Of rows of inputs; what an output should have is looked for in no input."""
         index = self._index(application_id)
@@ -237,7 +249,7 @@ class MemoryQueries:
     def trace(self, application_id: str, query: TraceQuery) -> Trace:
         """Each page lists the next `limit` records of every node, and the flows between those."""
         index = self._index(application_id)
-        start_node, start = start_of(index, query)
+        start_node, start = start_of(index, with_record_of_failure(index.lineage, query))
         to = None if query.to is None else index.node(query.to)
         only = None if query.only is None else index.node(query.only)
         path, reached = reach(index, start_node, start, query, to)

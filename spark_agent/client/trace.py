@@ -15,6 +15,7 @@ from typing import Any
 from spark_agent import agent
 from spark_agent.agent import Agent
 from spark_agent.client.application import Application, normal_path
+from spark_agent.client.failures import Failure, failures_of
 from spark_agent.client.http import ApiClient, TraceError, default_address
 from spark_agent.client.lineage_records import LineageRecords
 from spark_agent.client.missing_rows import MissingRow, missing_rows
@@ -32,17 +33,7 @@ def trace(
     another address than that of spark.lineage.api. Waits at most `wait_s` until what the application has
     done so far can be asked for, and warns when it is not. Raises TraceError.
     """
-    active = agent.active()
-    if application is None:
-        if active is None:
-            raise TraceError(
-                "lineage is off in this session: start it with spark.lineage.enabled=true, or name the "
-                "application of an earlier one"
-            )
-        application = active.session.application_id
-    named = api or (active.session.api if active is not None else "")
-    client = ApiClient(named or default_address(os.environ))
-    running = active if active is not None and application == active.session.application_id else None
+    client, application, running = _named(application, api)
     traced = _traced(client, application, running, wait_s)
     if isinstance(of, (str, os.PathLike)):
         path = normal_path(os.fspath(of))
@@ -61,15 +52,51 @@ def trace(
     return LineageRecords(traced, frozenset({node_id}))
 
 
+def failures(
+    *, application: str | None = None, api: str | None = None, wait_s: float = 30.0
+) -> list[Failure]:
+    """Which records made tasks of this session, or of an earlier application, fail. As `trace.failures`.
+
+    What failed just now may take a moment to be stored. Raises TraceError.
+    """
+    client, application, running = _named(application, api)
+    if running is not None:
+        _wait(client, application, running, wait_s)
+    return failures_of(client.get("applications", application, "failures"))
+
+
+trace.failures = failures  # type: ignore[attr-defined] # functions take attributes
+
+
+def _named(application: str | None, api: str | None) -> tuple[ApiClient, str, Agent | None]:
+    """(who answers, the application, its agent if it is this session's). Raises TraceError."""
+    active = agent.active()
+    if application is None:
+        if active is None:
+            raise TraceError(
+                "lineage is off in this session: start it with spark.lineage.enabled=true, or name the "
+                "application of an earlier one"
+            )
+        application = active.session.application_id
+    named = api or (active.session.api if active is not None else "")
+    client = ApiClient(named or default_address(os.environ))
+    running = active if active is not None and application == active.session.application_id else None
+    return client, application, running
+
+
 def _traced(client: ApiClient, application: str, running: Agent | None, wait_s: float) -> Application:
     """What is stored of an application, after a wait for what a running one has done so far."""
     if running is not None:
-        running.spark_sessions.flush()
-        events = running.session.events
-        missing = client.wait_for(application, events.committed_runs, events.emitted_events, wait_s)
-        if missing:
-            warnings.warn(f"the lineage of {application} is not complete: {missing}", stacklevel=3)
+        _wait(client, application, running, wait_s)
     return Application.load(client, application)
+
+
+def _wait(client: ApiClient, application: str, running: Agent, wait_s: float) -> None:
+    running.spark_sessions.flush()
+    events = running.session.events
+    missing = client.wait_for(application, events.committed_runs, events.emitted_events, wait_s)
+    if missing:
+        warnings.warn(f"the lineage of {application} is not complete: {missing}", stacklevel=4)
 
 
 def _asked_again(running: Agent | None, traced: Application, path: str) -> LineageRecords:

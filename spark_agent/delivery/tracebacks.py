@@ -1,9 +1,35 @@
-"""Tracebacks without the agent's own frames: users read where their code failed, and nothing else."""
+"""Tracebacks without the agent's own frames, and where in a user's program an error came from."""
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+import traceback
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any
+
+_AGENT_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_OF_SPARK = re.compile(r"[/\\](?:pyspark|py4j|spark_agent)[/\\]|pyspark\.zip|py4j-[^/\\]*\.zip")
+
+
+def is_of_spark(file: str) -> bool:
+    """Is it a file of Spark's Python part, or of the agent?"""
+    return _OF_SPARK.search(file) is not None
+
+
+def innermost_line(passed: TracebackType | None) -> str | None:
+    """FILE:LINE of the innermost line of the user's program in a traceback."""
+    frame = None
+    for passed_frame, line in traceback.walk_tb(passed):
+        file = passed_frame.f_code.co_filename
+        is_library = file.startswith(
+            (_AGENT_FOLDER, "<frozen", sys.prefix + os.sep, sys.base_prefix + os.sep + "lib")
+        )
+        if not is_library and not is_of_spark(file):
+            frame = f"{file}:{line}"
+    return frame
 
 
 def hide_agent(error: BaseException) -> None:

@@ -8,18 +8,14 @@ nothing is raised.
 from __future__ import annotations
 
 import importlib
-import os
 import re
-import sys
-import traceback
-from types import TracebackType
 from typing import Any
 
 from spark_agent import contract
+from spark_agent.delivery.database_names import without_secrets
 from spark_agent.delivery.settings import AgentSettings
+from spark_agent.delivery.tracebacks import innermost_line, is_of_spark
 from spark_agent.driver import outcome
-from spark_agent.driver.database_names import without_secrets
-from spark_agent.driver.shipping import AGENT_FOLDER
 
 MAX_TYPE_CHARACTERS = 200
 MAX_MESSAGE_CHARACTERS = 1_000
@@ -32,7 +28,6 @@ Error = dict[str, Any]
 _TRACEBACK = "Traceback (most recent call last):"
 _FRAME = re.compile(r'^\s+File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _ERROR = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
-_OF_SPARK = re.compile(r"[/\\](?:pyspark|py4j|spark_agent)[/\\]|pyspark\.zip|py4j-[^/\\]*\.zip")
 #: The first line of py4j's errors names the call; the error of the JVM follows.
 _PY4J = re.compile(r"^An error occurred while calling .*?\.?\n: (?P<error>.*)", re.DOTALL)
 
@@ -47,7 +42,7 @@ def of_exception(error: BaseException, settings: AgentSettings, name: str = "") 
             fields = of_text(f"{type(error).__name__}: {error}")
         except Exception:  # noqa: BLE001 - an error that cannot say what it is, or a JVM that has gone
             fields = {"type": type(error).__name__, "message": "", "frame": None}
-    fields["frame"] = fields["frame"] or _frame_of(error.__traceback__)
+    fields["frame"] = fields["frame"] or innermost_line(error.__traceback__)
     return _bounded(fields, settings, name)
 
 
@@ -77,25 +72,12 @@ def _of_worker(message: str) -> Error | None:
     frame = None
     for line in report.splitlines()[1:] if mark else ():
         if (place := _FRAME.match(line)) is not None:
-            if not _OF_SPARK.search(place["file"]):
+            if not is_of_spark(place["file"]):
                 frame = f"{place['file']}:{place['line']}"
         elif (error := _ERROR.match(line)) is not None:
             kind = error["type"].rpartition(".")[2]
             return {"type": kind, "message": (error["message"] or "").strip(), "frame": frame}
     return None
-
-
-def _frame_of(passed: TracebackType | None) -> str | None:
-    """FILE:LINE of the innermost line of the user's program."""
-    frame = None
-    for passed_frame, line in traceback.walk_tb(passed):
-        file = passed_frame.f_code.co_filename
-        is_library = file.startswith(
-            (AGENT_FOLDER, "<frozen", sys.prefix + os.sep, sys.base_prefix + os.sep + "lib")
-        )
-        if not is_library and not _OF_SPARK.search(file):
-            frame = f"{file}:{line}"
-    return frame
 
 
 def _bounded(error: Error, settings: AgentSettings, name: str) -> Error:

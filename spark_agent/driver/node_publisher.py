@@ -66,14 +66,14 @@ class NodePublisher:
         self._events.log_problems()
 
     def describe_static(self, node: Node) -> None:
-        """After a job that failed, publish what unions and coalesces are made of.
+        """After a job that failed, publish what sources, unions and coalesces are made of.
 
-        Tasks that had ended may have left their records to others. Whatever else there is to publish may
-        still change.
+        Tasks that had ended may have left their records to others, and a task that failed names its record.
+        Whatever else there is to publish may still change.
         """
         for ancestor in self._undescribed(node):
             describe = ancestor.describe
-            if ancestor.relation == contract.STATIC and describe is not None:
+            if ancestor.relation in (contract.STATIC, contract.SOURCE) and describe is not None:
                 with contextlib.suppress(Exception):  # what it is made of is missing, or the JVM has gone
                     self._publish_partitions(ancestor, describe())
                     ancestor.describe = None

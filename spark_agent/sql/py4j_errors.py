@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_agent.driver.database_names import without_secrets
+from spark_agent.delivery.database_names import without_secrets
 
 
 def in_short(error: Exception) -> str:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_agent.contract import dataset_names
+from spark_agent.delivery.database_names import address, table_name, unquoted
 from spark_agent.delivery.log import logger
 from spark_agent.driver import partitions
-from spark_agent.driver.database_names import address, table_name, unquoted
 from spark_agent.sql.schemas import Schema
 from spark_agent.sql.types import Plan
 

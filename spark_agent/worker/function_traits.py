@@ -20,6 +20,8 @@ class FunctionTraits:
     role = ""
     #: May an output come from another input than the one that was read last?
     looks_back = True
+    #: Does it note which input its function raised on, in a `CulpritNote`?
+    notes_culprits = False
 
 
 def role_of(function: Any) -> str:

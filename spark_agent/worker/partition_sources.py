@@ -34,9 +34,11 @@ LAST = FOREVER - 1
 
 def outputs_of_user(run: TaskRun, node: int, function: Callable[[int, Any], Any], records: Any) -> Any:
     """What a user's function makes of a partition. `records` is an iterator."""
-    partition = Partition()
+    partition, stage = Partition(), run.stages[-1]
+    stage.pulled, stage.is_at_row = lambda: partition.counter.count, lambda: partition.is_at_row
     rows = partition.through(records)
     result = function(run.partition, rows)
+    stage.gave(result)
     reading = _guarded(lambda: reading_of(result, rows))
     if reading is None or (partition.is_started and not _guarded(reading.is_met)):
         if partition.listing is not None and partition.listing.is_of(result):
@@ -47,6 +49,7 @@ def outputs_of_user(run: TaskRun, node: int, function: Callable[[int, Any], Any]
     relation = contract.POSITIONS if reading.outer is None else contract.GATHER
     sources = Sources(run, run.override(node, relation), partition)
     if reading.outer is None:
+        partition.gives_of_last_row = True
         return sources.of_last_rows(result, None if partition.is_started else reading)
     partition.buffers = Buffers(reading.outer, partition.counter)
     return sources.of_sites(result, partition.buffers, reading)
@@ -73,11 +76,19 @@ class Partition:
     def __init__(self) -> None:
         self.counter = Counter()
         self._rows = 0  # their id: to hold them would be a cycle
-        self.is_started = False
+        self.is_started = self.is_ended = False
+        #: Is each output made of the row that was read last, and of no other?
+        self.gives_of_last_row = False
         self.buffers: Buffers | None = None
         self.listing: Listing | None = None
         self._reading: PartitionReading | None = None
         self._sources: Sources | None = None
+
+    @property
+    def is_at_row(self) -> bool:
+        """Is the row that was read last, and no other, the one that the function is at?"""
+        is_by_row = self.gives_of_last_row or self.listing is not None
+        return is_by_row and self.is_started and not self.is_ended
 
     def through(self, records: Iterable[Any]) -> Iterator[Any]:
         rows = self.counter.through(chain.from_iterable(self._parts(records)))
@@ -107,6 +118,7 @@ class Partition:
         if self.buffers is not None and self.buffers.by_name:
             look = self.buffers.look
         yield records if look is None else WatchedRows(records, look)
+        self.is_ended = True
 
     def _listing_in(self, frame: FrameType) -> Listing | None:
         outputs = _guarded(lambda: listing_in(frame, self._rows))
@@ -171,6 +183,7 @@ class Sources:
     def withdraw(self) -> None:
         """The outputs are not known after all."""
         self._is_withdrawn = True
+        self._partition.gives_of_last_row = False
         self._run.withdraw(self._stream)
 
     def of_last_rows(self, outputs: Iterable[Any], reading: PartitionReading | None) -> Iterator[Any]:

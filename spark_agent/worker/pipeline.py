@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from itertools import zip_longest
 from typing import Any
@@ -10,6 +11,8 @@ from spark_agent import contract
 from spark_agent.delivery import process_sender
 from spark_agent.delivery.tracebacks import hide_agent
 from spark_agent.worker import derived_values
+from spark_agent.worker.culprits import Stage
+from spark_agent.worker.failed_runs import failure_of
 from spark_agent.worker.function_traits import is_partition_bound
 from spark_agent.worker.operator import Operator
 from spark_agent.worker.partition_sources import outputs_of_user
@@ -60,19 +63,28 @@ class Capture(Pipeline):
             plan = self.plan
             if plan is None:
                 return super().__call__(partition, records)
-            sender = process_sender.sender_in_worker(plan.settings, plan.application_id, plan.problem)
-            for node, function in zip(plan.nodes, self.functions, strict=True):
-                if isinstance(function, Operator):
-                    function.node = node
-            worker_process.run = run = TaskRun(plan, partition, sender, worker_process.distinct_texts)
-            run.result = self._captured(plan, run, records)
-            if run.pulled is None:
-                return run.outputs.through(run.result)
-            run.outputs = ComputedCounter(run.pulled)
-            return run.result
+            return self._begun(plan, partition, records)
         except BaseException as error:
+            run = worker_process.run
+            failure = failure_of(run, error)
             hide_agent(error)
+            if run is not None and failure is not None:
+                with contextlib.suppress(Exception):
+                    run.fail(failure)
             raise
+
+    def _begun(self, plan: Plan, partition: int, records: Any) -> Any:
+        """What the chain gives, and its run as that of the worker."""
+        sender = process_sender.sender_in_worker(plan.settings, plan.application_id, plan.problem)
+        for node, function in zip(plan.nodes, self.functions, strict=True):
+            if isinstance(function, Operator):
+                function.node = node
+        worker_process.run = run = TaskRun(plan, partition, sender, worker_process.distinct_texts)
+        run.result = self._captured(plan, run, records)
+        if run.pulled is None:
+            return run.outputs.through(run.result)
+        run.outputs = ComputedCounter(run.pulled)
+        return run.result
 
     def _captured(self, plan: Plan, run: TaskRun, records: Any) -> Any:
         records = run.inputs.through(run.to_the_end(records))
@@ -96,6 +108,7 @@ def _outputs(run: TaskRun, node: int, function: Callable[[int, Any], Any], recor
     if run.sampled_paths is not None:
         run.sampled_paths.enter(node, function, records)
     pulled = run.pulled
+    run.stages.append(_stage(node, function, pulled))
     if isinstance(function, Operator):
         outputs = function.capture(run, records)
     elif node in run.plan.user_nodes:
@@ -105,6 +118,12 @@ def _outputs(run: TaskRun, node: int, function: Callable[[int, Any], Any], recor
     if run.pulled is pulled and outputs is not records:
         run.pulled = None  # the function does not say it
     return outputs
+
+
+def _stage(node: int, function: Any, pulled: Callable[[], int] | None) -> Stage:
+    """What is read last matters where a function may read one record after the other."""
+    is_operator = isinstance(function, Operator)
+    return Stage(node, None if is_operator else pulled, is_operator and function.notes_culprits)
 
 
 def _outputs_of_user(run: TaskRun, node: int, function: Callable[[int, Any], Any], records: Any) -> Any:

@@ -146,6 +146,10 @@ class Stream:
             self.total_in += covered_in
             self.total_out += covered_out
 
+    def inputs(self) -> int:
+        """How many inputs were noted so far, in counts or codes."""
+        return self.total_in + len(self._arrays[0]) + len(self.buffers[0])
+
     def outputs(self) -> int:
         """How many outputs were noted so far, in positions or counts."""
         waiting = (*self._arrays[0], *self.buffers[0])

@@ -7,6 +7,7 @@ from typing import Any
 
 from spark_agent.delivery.producer import DeliveryError
 from spark_agent.delivery.tracebacks import hide_agent
+from spark_agent.worker.failed_runs import Fields, failure_of
 from spark_agent.worker.process_state import worker_process
 from spark_agent.worker.task_run import TaskRun
 
@@ -20,12 +21,14 @@ class CapturingSerializer:
 
     def dump_stream(self, records: Any, stream: Any) -> None:
         run = worker_process.run
+        failure: Fields | None = None
         try:
             try:
                 self.inner.dump_stream(records, stream)
             except BaseException as error:
+                failure = failure_of(run, error)
                 hide_agent(error)
-                if run is not None and isinstance(error, OSError):
+                if run is not None and failure is None and isinstance(error, OSError):
                     # The JVM hung up: its task stopped early, with records that have not found room in a
                     # cache. A manifest says that they were computed again, so no reader counts as one of the
                     # cache.
@@ -38,6 +41,10 @@ class CapturingSerializer:
                     run.result.close()
             if run is not None:
                 self._end(run)
+        except BaseException as error:
+            if run is not None:
+                _report(run, failure or failure_of(run, error, is_closing=True))
+            raise
         finally:
             worker_process.run = None
             if run is not None:
@@ -51,3 +58,9 @@ class CapturingSerializer:
                 f"{dropped} of {run.blocks} blocks are lost; {problem}"
             )
         self.manifests.add([run.manifest(dropped, problem)])
+
+
+def _report(run: TaskRun, failure: Fields | None) -> None:
+    if failure is not None:
+        with contextlib.suppress(Exception):  # an agent bug: the task fails as without lineage
+            run.fail(failure)

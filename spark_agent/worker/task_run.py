@@ -29,6 +29,7 @@ from spark_agent.delivery.spool import host
 from spark_agent.worker import batch_header, derived_values, value_sampling
 from spark_agent.worker.batch_header import Piece
 from spark_agent.worker.block_sink import Tally
+from spark_agent.worker.culprits import Stage
 from spark_agent.worker.plan import ACTION, PERSISTING, Plan
 from spark_agent.worker.position_streams import CHUNK, Counter, Stream
 from spark_agent.worker.value_streams import TextStream
@@ -71,6 +72,8 @@ class TaskRun:
         self.inputs = Counter()
         self.outputs = Counter()
         self._is_whole = False
+        #: The functions of the chain, up to the one that is being captured.
+        self.stages: list[Stage] = []
         #: How many records the function that is being called has pulled, and afterwards how many have been
         #: pulled from it, where that is known without a counter of its own.
         self.pulled: Callable[[], int] | None = None
@@ -234,16 +237,29 @@ class TaskRun:
             return self._delivery.failed, self._delivery.problem
         cached = producer.Delivery()
         if _is_persisting():
-            self._send_run_kept(self._sender, cached)
+            self._send_event(self._sender, cached, contract.RUN_KEPT, self._manifest(0, ""))
         dropped = self._sender.flush(self._delivery)
         self._sender.flush(cached)
         return dropped, self._delivery.problem if dropped or self._delivery.spooled else ""
 
-    def _send_run_kept(self, sender: producer.Sender, delivery: producer.Delivery) -> None:
-        """A cache that this run fills is there for others, whatever becomes of the attempt."""
-        event = contract.encode_event(
-            contract.RUN_KEPT, self.plan.application_id, int(time.time() * 1000), self._manifest(0, "")
-        )
+    def fail(self, failure: dict[str, Any]) -> None:
+        """Send what was captured until the task failed, and a `run_failed` with these fields. May raise."""
+        for closer in self._closers:
+            closer()
+        for stream in self._streams:
+            stream.close()
+        if self._sender is not None:
+            sent = producer.Delivery()
+            fields = {**self._manifest(self._delivery.failed, self._delivery.problem), **failure}
+            self._send_event(self._sender, sent, contract.RUN_FAILED, fields)
+            self._sender.flush(self._delivery)
+            self._sender.flush(sent)
+
+    def _send_event(
+        self, sender: producer.Sender, delivery: producer.Delivery, kind: str, fields: dict[str, Any]
+    ) -> None:
+        """From the task itself: it is there for others, whatever becomes of the attempt."""
+        event = contract.encode_event(kind, self.plan.application_id, int(time.time() * 1000), fields)
         key = self.plan.application_id.encode()
         sender.send(self.plan.settings.node_topic, -1, key, event, delivery)
 
@@ -264,7 +280,7 @@ class TaskRun:
         return {
             "run": self.number,
             "split": self.partition,
-            **_task(),
+            **task_ids(),
             "input": self.plan.input_node,
             "nodes": self.plan.nodes,
             "overridden": sorted(self._overridden),
@@ -287,9 +303,10 @@ class TaskRun:
         self.inputs = self.outputs = Counter()
         self._closers.clear()
         self._streams.clear()
+        self.stages.clear()
 
 
-def _task() -> dict[str, int | None]:
+def task_ids() -> dict[str, int | None]:
     from pyspark import TaskContext
 
     task = TaskContext.get()

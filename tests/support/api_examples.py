@@ -17,10 +17,16 @@ from typing import Any
 from lineage_api.access import Access
 from lineage_api.app import create_app
 from lineage_api.openapi import EXAMPLES_FILE
+from lineage_service.decode.batches import event_batch
 from lineage_service.errors import UnavailableError
+from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQueries
+from spark_agent import contract
 from tests.support.api_client import Client
 from tests.support.api_store import APP, build, service
+from tests.support.file_applications import APP as FILE_APP
+from tests.support.file_applications import MAP, SINK, SOURCE, questions_of, splits_of
+from tests.support.lineage_messages import event, messages
 from tests.support.linked_applications import Applications
 
 TOKEN = "a-token-of-the-examples"
@@ -105,6 +111,7 @@ def examples() -> dict[str, Any]:
             "problems": problems(client, questions, store, folder),
         }
     found["answers"]["compare"], found["csv"]["compare"] = comparison()
+    found["answers"]["get_failures"], found["csv"]["get_failures"] = failures()
     for application in found["answers"]["list_applications"]["applications"]:
         of_steady_times(application)
     of_steady_times(found["answers"]["get_application"])
@@ -133,6 +140,33 @@ def comparison() -> tuple[Any, str]:
         as_json = client.get(COMPARED)
         as_csv = client.get(COMPARED, headers={"Accept": "text/csv"})
         return json.loads(steady(as_json.text, folder)), steady(as_csv.text, folder)
+
+
+def failures() -> tuple[Any, str]:
+    """Of a job whose second row is no number."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        (folder / "amounts.txt").write_text("10\nseven\n90\n")
+        questions = questions_of(folder, splits_of(folder / "amounts.txt"), [])
+        told = event(
+            contract.RUN_FAILED,
+            **{
+                "time": STARTED_MS,
+                "run": 1,
+                "stage": 0,
+                "action": SINK,
+                "input": SOURCE,
+                "nodes": [MAP, SINK],
+            },
+            **{"inputs": 2, "outputs": 1, "failed_node": MAP, "position": 1, "certain": True},
+            **{"error": "ValueError", "message": "invalid literal for int() with base 10: 'seven'"},
+            **{"frame": "/jobs/sums.py:12", "record": ["str", "seven"]},
+        )
+        DeltaFlowStore(folder / "flows").write_events(event_batch("more/node-0", messages(told)))
+        client = Client(create_app(questions))
+        address = f"/api/applications/{FILE_APP}/failures"
+        as_csv = client.get(address, headers={"Accept": "text/csv"})
+        return json.loads(steady(client.get(address).text, folder)), steady(as_csv.text, folder)
 
 
 def problems(client: Client, questions: LineageQueries, store: Any, folder: Path) -> dict[str, Any]:

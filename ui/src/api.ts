@@ -276,6 +276,42 @@ export interface Edge {
   shuffle: boolean;
 }
 
+/** The record that a function was given when it failed. */
+export interface FailedRecord {
+  record_id: string;
+  node_id: string;
+  value: string | null;
+}
+
+/** One failure: of a task and its further attempts, or of an action whose culprit is not known. */
+export interface Failure {
+  failure: number;
+  error: string;
+  message: string;
+  frame: string | null;
+  node_id: string | null;
+  name: string | null;
+  call_site: string | null;
+  stage: number | null;
+  partition: number | null;
+  attempts: number;
+  record: FailedRecord | null;
+  sources: SourceRow[];
+  sources_total: number;
+  exact: boolean;
+  recovered: boolean;
+  reason: string;
+}
+
+/** All failures of an application that are known. */
+export interface Failures {
+  application_id: string;
+  name: string;
+  failures: Failure[];
+  complete: boolean;
+  how: string;
+}
+
 /** One record went into a node and came out of it. */
 export interface Flow {
   hash_in: string;

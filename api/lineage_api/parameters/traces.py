@@ -59,6 +59,11 @@ class TraceParameters(TracePageParameters):
     row: Position | None = Field(
         default=None, description="Start: row of `path`, from 0, header lines included.", examples=[0]
     )
+    failure: Annotated[Position, Field(ge=1)] | None = Field(
+        default=None,
+        description="Start: the record that made a task fail, by the number of the failure. Backward only.",
+        examples=[1],
+    )
     where: Expression | None = Field(
         default=None,
         description="Start: all rows that fulfil this condition on columns, 10,000 at most; of `path` (a "
@@ -98,12 +103,12 @@ class TraceParameters(TracePageParameters):
 
     @model_validator(mode="after")
     def _has_one_start(self) -> TraceParameters:
-        starts = {"record", "node", "partition", "offset", "key", "path", "row", "where"}
+        starts = {"record", "node", "partition", "offset", "key", "path", "row", "where", "failure"}
         present = frozenset(name for name in starts if getattr(self, name) is not None)
         if present not in _STARTS:
             raise ValueError(
                 "name one start: record (and node), or node with partition and offset, or node with key, or "
-                "path with row (and node), or where (with path and node); the request has "
+                "path with row (and node), or where (with path and node), or failure; the request has "
                 f"{', '.join(sorted(present)) or 'none'}"
             )
         return self
@@ -121,6 +126,7 @@ _STARTS = frozenset(
         frozenset({"node", "key"}),
         frozenset({"path", "row"}),
         frozenset({"path", "row", "node"}),
+        frozenset({"failure"}),
         frozenset({"where"}),
         frozenset({"where", "path"}),
         frozenset({"where", "node"}),

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lineage_service.cli.query.output import Output, plain, print_line
-from lineage_service.cli.query.start import line_of_file, start_of
+from lineage_service.cli.query.start import line_of_file, start_of, whole_number
 from lineage_service.conditions.parser import parsed_timestamp
 from lineage_service.dataset_trace import ChosenTrace, chosen_trace
 from lineage_service.errors import InvalidQueryError
@@ -65,6 +65,12 @@ def add_start(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="the operation of the record id, of FILE:LINE, of --key or of --where, by number",
     )
+    parser.add_argument(
+        "--failure",
+        type=whole_number(1),
+        metavar="N",
+        help="of APP: begin at the record that made a task fail, as `lineage failures` numbers it",
+    )
     parser.add_argument("--key", help="begin at all records of --node, or of a dataset, with this key")
 
 
@@ -76,6 +82,8 @@ def chosen_start(queries: Queries, options: argparse.Namespace, trace: TraceQuer
     if options.direction and flag not in (None, options.direction):
         raise InvalidQueryError(f"{options.direction} and --{flag} say different things")
     direction: Direction | None = options.direction or flag
+    if options.failure is not None:
+        return _of_failure(queries, options, trace, direction)
     is_of_application = is_application(queries, options.of, options.start)
     if is_of_application and (options.app or options.at is not None):
         raise InvalidQueryError(f"--app and --at are for datasets, and {options.of} is an application")
@@ -106,6 +114,18 @@ def chosen_start(queries: Queries, options: argparse.Namespace, trace: TraceQuer
     )
     trace = replace(trace, key=options.key, cursor=None if is_of_choices else cursor)
     return chosen_trace(queries, rows, trace, is_of_all=options.all)
+
+
+def _of_failure(
+    queries: Queries, options: argparse.Namespace, trace: TraceQuery, direction: Direction | None
+) -> ChosenTrace:
+    """Raises LineageError."""
+    others = {"--where": options.where, "--key": options.key, "--node": options.node, "--app": options.app}
+    too_many = [name for name, value in {"START": options.start, **others}.items() if value is not None]
+    if too_many:
+        raise InvalidQueryError(f"--failure says where the trace begins: leave out {', '.join(too_many)}")
+    query = replace(trace, direction=direction or "backward", failure=options.failure, cursor=options.cursor)
+    return ChosenTrace(application_named(queries, options.of), query)
 
 
 def is_application(queries: Queries, of: str, start: str | None) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from lineage_service.errors import InvalidQueryError, NotFoundError
-from lineage_service.lineage import Application, Flow, Graph, Node, Record, ValueStep
+from lineage_service.lineage import Application, Failure, Flow, Graph, Node, Record, ValueStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +22,7 @@ class MemoryLineage:
     records: Mapping[str, tuple[Record, ...]]
     flows: tuple[Flow, ...] = ()
     values: tuple[ValueStep, ...] = ()
+    failures: tuple[Failure, ...] = ()
 
 
 @dataclass(slots=True)

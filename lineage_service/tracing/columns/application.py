@@ -67,13 +67,17 @@ def open_application(
     cached: CachedRows | None = None,
     receipts: Receipts | None = None,
     rows: Mapping[str, int] | None = None,
+    *,
+    has_failed: bool = False,
 ) -> OpenedApplication[Snapshot]:
-    """`files` are those of each table that hold something of the application, on this machine.
+    """`has_failed`: with the runs that an error has ended, for traces that begin in one.
+
+    `files` are those of each table that hold something of the application, on this machine.
 
     `rows` is what a table was counted to have of it later than `files` were named; None: not counted.
     """
     block_receipts = (receipts or Receipts()).of(files["blocks"])
-    topology = read_topology(application_id, events, block_receipts)
+    topology = read_topology(application_id, events, block_receipts, has_failed=has_failed)
     snapshot = Snapshot(topology, block_receipts, files["flows"], files["records"], cached)
     return opened_as(snapshot, events, block_receipts, rows)
 

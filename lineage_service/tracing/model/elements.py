@@ -9,7 +9,16 @@ from typing import Any
 from lineage_service.lineage import Column, Dataset
 from lineage_service.outcomes import NodeOutcome
 
-__all__ = ["Link", "PartitionInfo", "TaskRun", "TopologyNode", "have_files_in_common", "in_words", "is_below"]
+__all__ = [
+    "FailedRun",
+    "Link",
+    "PartitionInfo",
+    "TaskRun",
+    "TopologyNode",
+    "have_files_in_common",
+    "in_words",
+    "is_below",
+]
 
 PartitionInfo = Mapping[str, Any]
 """What an event says of one partition of a node: its number, and the files that it is made of.
@@ -84,6 +93,29 @@ class TaskRun:
     stage: int | None = None  # of Spark
     is_whole: bool = False  # its inputs are all records of its partition
     read: tuple[tuple[int, int, int], ...] = ()  # (run, first, count) that together are its inputs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedRun:
+    """A run that an error has ended, as its task reported it. It counts nowhere; a trace may begin in it."""
+
+    run: TaskRun
+    node: int  # whose function failed
+    position: int | None  # of the record that it failed on, among the outputs of the node before
+    is_certain: bool
+    error: str
+    message: str
+    frame: str | None
+    record: tuple[str, str] | None  # (type, text)
+    time: int
+    blocks: int  # that its task has sent
+    is_stored: bool = False  # all of these are there
+
+    @property
+    def node_before(self) -> int:
+        """The node whose output the record is: the last one of the run if what failed stands behind it."""
+        nodes = (self.run.input, *self.run.nodes)
+        return nodes[nodes.index(self.node) - 1] if self.node in self.run.nodes else nodes[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from lineage_service.datasets.event_datasets import dataset_of, schema_of
 from lineage_service.outcomes import NodeOutcome, actions_of
-from lineage_service.tracing.model.elements import PartitionInfo, TaskRun, TopologyNode
+from lineage_service.tracing.model.elements import FailedRun, PartitionInfo, TaskRun, TopologyNode
 from spark_agent import contract
 from spark_agent.contract.dataset_names import location_of
 
@@ -35,6 +35,8 @@ class EventLog:
     #: Task runs that have left something in a cache, and what they reported of it.
     cached: dict[int, TaskRun] = field(default_factory=dict)
     cache_events: dict[int, Event] = field(default_factory=dict)
+    #: Task runs that an error has ended.
+    failed: dict[int, FailedRun] = field(default_factory=dict)
     persisted_nodes: set[int] = field(default_factory=set)
     reports_persisted: bool = False
 
@@ -80,6 +82,22 @@ class EventLog:
         self.cached.setdefault(event["run"], _task_run(event))
         self.cache_events.setdefault(event["run"], event)
 
+    def on_failed(self, event: Event) -> None:
+        record = event.get("record")
+        failed = FailedRun(
+            run=_task_run(event),
+            node=event["failed_node"],
+            position=event["position"],
+            is_certain=event["certain"],
+            error=event["error"],
+            message=event["message"],
+            frame=event["frame"],
+            record=None if record is None else (record[0], record[1]),
+            time=event["time"],
+            blocks=event["blocks"],
+        )
+        self.failed.setdefault(failed.run.number, failed)
+
     def on_persisted(self, event: Event) -> None:
         self.persisted_nodes.add(event["node"])
 
@@ -118,6 +136,7 @@ _HANDLERS: Mapping[str, Callable[[EventLog, Event], None]] = {
     contract.PARTITIONS: EventLog.on_partitions,
     contract.RUN_COMMITTED: EventLog.on_committed,
     contract.RUN_KEPT: EventLog.on_cached,
+    contract.RUN_FAILED: EventLog.on_failed,
     contract.PERSISTED: EventLog.on_persisted,
 }
 

@@ -22,6 +22,7 @@ def live_runs(topology: Topology, shuffled: Iterable[tuple[int, int]]) -> frozen
         return frozenset(topology.runs)
     # It is decided which copies count; where nothing went on from them, their records were left out.
     reached.update(topology.run_of_partition.values(), topology.in_other_stages, topology.groups.values())
+    reached.update(number for number in topology.failed if number in topology.runs)  # traces begin there
     reads = _reads(topology, shuffled)
     frontier = list(reached)
     while frontier:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lineage_service.tracing.model.elements import Link, TaskRun, TopologyNode
+from lineage_service.tracing.model.elements import FailedRun, Link, TaskRun, TopologyNode
 from spark_agent import contract
 
 __all__ = ["Topology", "shuffled_nodes", "sides_of", "upper_bound_of"]
@@ -44,6 +44,8 @@ class Topology:
     groups: Mapping[int, int]
     #: Runs of outputs with a limit: their flows may speak of more records than they have.
     limited: frozenset[int] = frozenset()
+    #: Runs that an error has ended. They are among `runs` only where a trace is to begin in them.
+    failed: Mapping[int, FailedRun] = field(default_factory=dict, repr=False)
     #: Operators of queries that were not followed: none of their nodes has records.
     unfollowed: frozenset[int] = frozenset()
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from lineage_service.completeness import Receipt
 from lineage_service.tracing.model import cached_runs
-from lineage_service.tracing.model.elements import TaskRun, TopologyNode
+from lineage_service.tracing.model.elements import FailedRun, TaskRun, TopologyNode
 from lineage_service.tracing.model.event_log import read_events
 from lineage_service.tracing.model.id_runs import (
     aggregated_runs,
@@ -33,21 +33,29 @@ _Nodes = Mapping[int, TopologyNode]
 
 
 def read_topology(
-    application_id: str, events: Iterable[Mapping[str, Any]], receipts: Collection[Receipt]
+    application_id: str,
+    events: Iterable[Mapping[str, Any]],
+    receipts: Collection[Receipt],
+    *,
+    has_failed: bool = False,
 ) -> Topology:
     """The topology by the events, in whatever order and however often they came.
 
     `receipts`, of stored blocks, say whether a run that was not accepted may count all the same.
+    `has_failed`: with the runs that an error has ended, for traces that begin in one. Nobody has read them.
     """
     log = read_events(events)
     nodes = log.nodes()
     id_targets = _by_first(log.id_links)
-    tagged = _tagged({**log.cached, **log.committed}, receipts)
+    failed = {number: failed.run for number, failed in log.failed.items()} if has_failed else {}
+    failed = {number: run for number, run in failed.items() if number not in log.committed}
+    tagged = _tagged({**log.cached, **log.committed, **failed}, receipts)
     blocks = {number: event["blocks"] for number, event in log.cache_events.items()}
     candidates = cached_runs.not_accepted(
         nodes, log.committed, cached_runs.whole(log.cached, blocks, receipts)
     )
-    cached = cached_runs.that_were_read(nodes, log.committed, candidates, tagged, id_targets, log.persisted)
+    readers = {**log.committed, **failed}
+    cached = cached_runs.that_were_read(nodes, readers, candidates, tagged, id_targets, log.persisted)
     for run in cached.values():
         if run.input in nodes:
             nodes[run.input] = log.with_files_of_cached(nodes[run.input], run)
@@ -58,6 +66,7 @@ def read_topology(
     in_other_stages = of_other_stages(nodes, runs, run_of_partition)
     limited = _limited(nodes, runs, run_of_partition)
     runs.update(limited)
+    runs.update(failed)
     upstream = UpstreamResolver(
         nodes,
         runs,
@@ -67,6 +76,7 @@ def read_topology(
         others=[
             run for number, run in candidates.items() if number not in cached and not has_ids(nodes, run)
         ],
+        unread=failed,
     )
     # Of the copies of a partition, those that count, those that other runs read, and what actions took.
     counted = {*run_of_partition.values(), *in_other_stages, *(link.parent_run for link in upstream.links)}
@@ -99,8 +109,15 @@ def read_topology(
         in_other_stages=in_other_stages,
         groups=stand_ins.groups,
         limited=frozenset(limited),
+        failed=_with_stored(log.failed, receipts),
         unfollowed=_unfollowed(nodes, children),
     )
+
+
+def _with_stored(failed: Mapping[int, FailedRun], receipts: Collection[Receipt]) -> dict[int, FailedRun]:
+    runs = {number: run.run for number, run in failed.items()}
+    stored = cached_runs.whole(runs, {number: run.blocks for number, run in failed.items()}, receipts)
+    return {number: replace(run, is_stored=number in stored) for number, run in failed.items()}
 
 
 def _tagged(runs: Mapping[int, TaskRun], receipts: Iterable[Receipt]) -> set[int]:

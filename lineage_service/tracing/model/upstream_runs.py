@@ -51,10 +51,12 @@ class UpstreamResolver:
         persisted: Collection[int] | None,
         *,
         others: Iterable[TaskRun] = (),
+        unread: Collection[int] = (),
     ) -> None:
         """Of `runs`, `counted` are those that count where records are known by ids, `tagged` those whose
         flows say what they read. `persisted`: the nodes that were ever persisted; None: it was not reported.
-        `others` may have left something in a cache and are not resolved themselves.
+        `others` may have left something in a cache and are not resolved themselves. `unread` are runs of
+        which nobody has read anything.
         """
         self._nodes = nodes
         self._runs = runs
@@ -64,7 +66,8 @@ class UpstreamResolver:
         readers: list[TaskRun] = []
         for run in runs.values():
             is_id = has_ids(nodes, run)
-            self._index(run, is_id=is_id)
+            if run.number not in unread:
+                self._index(run, is_id=is_id)
             # The rows of a DataFrame made of an RDD have ids, and are records that a run of that RDD has.
             if not is_id or (run.number in counted and not names_ids(nodes[run.input])):
                 readers.append(run)

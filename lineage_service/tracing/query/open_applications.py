@@ -52,35 +52,38 @@ class OpenApplications:
         self._store, self._receipts = store, receipts
         self._rows = CachedRows()
         self._lock = threading.Lock()
-        self._cached: OrderedDict[str, _Cached] = OrderedDict()
+        self._cached: OrderedDict[tuple[str, bool], _Cached] = OrderedDict()
 
-    def open(self, application_id: str) -> Opened:
+    def open(self, application_id: str, *, has_failed: bool = False) -> Opened:
         """The application as it is stored now. It is read again only if something of it was written.
 
-        Raises UnknownApplicationError.
+        `has_failed`: with the task runs that an error has ended. Raises UnknownApplicationError.
         """
+        key = application_id, has_failed
         version, now = self._store.version(), monotonic()
         with self._lock:
-            cached = self._cached.get(application_id)
+            cached = self._cached.get(key)
             if cached is not None and cached.is_current(version, now):
-                self._cached.move_to_end(application_id)
+                self._cached.move_to_end(key)
                 return cached.opened
         files = stored_files(self._store, application_id)
         if cached is not None and cached.files == files:
             cached = replace(cached, version=version, listed_at=now)
         else:
-            cached = _Cached(self._read(application_id, files), files, version, now)
+            cached = _Cached(self._read(application_id, files, has_failed=has_failed), files, version, now)
         with self._lock:
-            self._cached[application_id] = cached
-            self._cached.move_to_end(application_id)
+            self._cached[key] = cached
+            self._cached.move_to_end(key)
             while len(self._cached) > _CACHED_SNAPSHOTS:
                 self._cached.popitem(last=False)
         return cached.opened
 
-    def _read(self, application_id: str, files: Mapping[str, tuple[str, ...]]) -> Opened:
+    def _read(self, application_id: str, files: Mapping[str, tuple[str, ...]], *, has_failed: bool) -> Opened:
         events = self._store.events(application_id)
         if not events:
             raise UnknownApplicationError(application_id)
         with translated_read_errors():
             rows = self._store.rows(application_id)
-            return open_application(files, application_id, events, self._rows, self._receipts, rows)
+            return open_application(
+                files, application_id, events, self._rows, self._receipts, rows, has_failed=has_failed
+            )

@@ -22,6 +22,7 @@ from lineage_service.lineage import (
     DatasetPage,
     Datasets,
     Edge,
+    Failures,
     Graph,
     Missing,
     Node,
@@ -53,6 +54,7 @@ from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.model.summaries import Receipts, Summaries
 from lineage_service.tracing.query.comparisons import Comparisons
 from lineage_service.tracing.query.dataset_users import DatasetUsers
+from lineage_service.tracing.query.failures import FailureReader
 from lineage_service.tracing.query.missing_rows import MissingRows
 from lineage_service.tracing.query.missing_values import how_to_see, value_steps
 from lineage_service.tracing.query.open_applications import OpenApplications, Opened
@@ -113,6 +115,7 @@ class LineageQueries:
             self._choices.page,
             time_budget_s=time_budget_s,
         )
+        self._failures = FailureReader(self._trace_at)
         self._comparisons = Comparisons(
             self._applications,
             self._datasets,
@@ -184,18 +187,32 @@ class LineageQueries:
     # -- traces --------------------------------------------------------------------------------------
 
     def trace(self, application_id: str, query: TraceQuery) -> Trace:
-        opened = self._applications.open(application_id)
+        if query.failure is None:
+            return self._traced(self._applications.open(application_id), query)
+        opened = self._applications.open(application_id, has_failed=True)
+        return self._trace_at(opened, self._failures.start(opened, query), query)
+
+    def failures(self, application_id: str) -> Failures:
+        return self._failures.failures(self._applications.open(application_id, has_failed=True))
+
+    def _trace_at(self, opened: Opened, start: Position, query: TraceQuery) -> Trace:
+        return self._traced(opened, query, [start])
+
+    def _traced(self, opened: Opened, query: TraceQuery, begin: list[Position] | None = None) -> Trace:
+        """From `begin`, or else from the records that the query names."""
+        application_id = opened.application.application_id
         digest = cursors.digest(application_id, query)
         page = cursors.decode(query.cursor, digest)
         # Whatever is listed of it, the walk is the same.
         walk = cursors.digest(application_id, replace(query, only=None, sort=None, desc=False, filter=None))
+        walk += repr(begin or "")
         to = end_named(opened.graph, query.to)
         only = node_id_named(opened.graph, query.only) if query.only else None
         trace: LocalTrace | None = None
         cursor = opened.snapshot.database.cursor()
         try:
             with time_budget(cursor, self._time_budget_s) as check:
-                starts = self._starts(opened, cursor, query, check)
+                starts = begin or self._starts(opened, cursor, query, check)
                 trace = self._walks.take(walk)
                 if trace is None:
                     trace = self._new_trace(opened, query, to, starts)

@@ -277,6 +277,8 @@ class SparkTracing:
         self, snapshot: SparkSnapshot, main: SparkFrontiers, query: TraceQuery
     ) -> dict[int, Frontier]:
         """The records, in the runs that hold them, by the nodes that a query names; the one to name first."""
+        if query.failure is not None:
+            raise InvalidQueryError("a failure is traced on this machine: leave out the engine Spark")
         named = records_named(snapshot.graph, self._locations, query, unlimited)
         if isinstance(named, TopologyNode):
             return {named.number: _by_key(snapshot, main, named, query)}

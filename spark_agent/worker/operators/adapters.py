@@ -31,6 +31,7 @@ class LastRead(Adapted):
 
     def capture(self, run: TaskRun, records: Any) -> Iterable[Any]:
         counter = Counter()
+        run.stages[-1].pulled = lambda: counter.count
         outputs = self.original(run.partition, counter.through(records))
         return last_read(outputs, counter, run.stream(self.node, contract.POSITIONS))
 

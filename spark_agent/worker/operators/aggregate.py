@@ -12,6 +12,7 @@ from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_agent import contract
+from spark_agent.worker.culprits import CulpritNote, Variables
 from spark_agent.worker.derived_values import KeyTexts
 from spark_agent.worker.operator import Operator
 from spark_agent.worker.operators.adapters import Order
@@ -38,6 +39,7 @@ class Combine(Operator):
     `functions` are an Aggregator's, or `Functions`.
     """
 
+    notes_culprits = True
     role = "combine"
     node_name = "combine"
     records_between_looks = 2 * CHUNK
@@ -196,15 +198,21 @@ def _merge(operation: Combine, run: TaskRun, merger: Any, records: Any) -> Itera
     key_texts = run.derived.keys.get(operation.node)
     if key_texts is not None:
         key_texts.follow(stream, codes)
+    # Records are pulled one frame further in: in `merge_pairs`.
+    note = CulpritNote(
+        operation.node, lambda _variables: stream.inputs(), is_certain_in=_is_of_one_input, depth=1
+    )
     while True:
         before, size = len(buffer), int(batch)
         pairs = islice(source, size)
         if key_texts is not None:
-            underivable = operation.merge_while_derived(key_texts, pairs, codes, combined, buffer)
+            with note:
+                underivable = operation.merge_while_derived(key_texts, pairs, codes, combined, buffer)
             if underivable is not None:
                 source, key_texts = key_texts.stop(stream, chain((underivable,), source)), None
                 continue
-        operation.merge_pairs(pairs, codes, combined, buffer)
+        with note:
+            operation.merge_pairs(pairs, codes, combined, buffer)
         is_end = len(buffer) - before < size
         is_any = len(buffer) > 0
         stream.flush()
@@ -220,6 +228,12 @@ def _merge(operation: Combine, run: TaskRun, merger: Any, records: Any) -> Itera
         if is_end:
             merger.data = dict(zip(codes, combined, strict=True))
             return merger.items()  # type: ignore[no-any-return]
+
+
+def _is_of_one_input(variables: Variables, instruction: str) -> bool:
+    """Not if the function got what other records of the group had become, too."""
+    code, combined = variables.get("code"), variables.get("combined", ())
+    return not instruction.startswith("CALL") or code is None or code >= len(combined)
 
 
 def _merge_spilled(
@@ -240,16 +254,23 @@ def _merge_spilled(
                 stream.flush()
             yield pair
 
-    operation.original(merger)(coded())
+    note = CulpritNote(
+        operation.node,
+        lambda _variables: stream.inputs() - 1,
+        is_certain_in=lambda _variables, _instruction: False,
+        depth=2,  # in `coded`, behind PySpark's merger
+    )
+    with note:
+        operation.original(merger)(coded())
     ordered = run.override(operation.order.node, contract.POSITIONS)
-    note = ordered.buffers[0].append
+    note_code = ordered.buffers[0].append
 
     def outputs() -> Iterator[Any]:
         for position, pair in enumerate(merger.items()):
             code = codes.get(pair[0])
             if code is None:  # not equal to itself, as NaN, and read again: its inputs cannot be known
                 code, run.problem = len(codes), _UNEQUAL
-            note(code)
+            note_code(code)
             if position % CHUNK == 0:
                 ordered.flush()
             yield pair

@@ -14,6 +14,7 @@ from itertools import chain, count, islice, product, repeat
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
+from spark_agent.worker.culprits import CulpritNote
 from spark_agent.worker.operator import Operator
 from spark_agent.worker.operators.narrow import Map
 from spark_agent.worker.position_streams import CHUNK, Stream
@@ -52,6 +53,8 @@ class BySides(Operator):
     group takes no more memory than PySpark's own.
     """
 
+    notes_culprits = True
+
     def __init__(self, aggregator: Any, memory: float, serializer: Any) -> None:
         self.aggregator, self.memory, self.serializer = aggregator, memory, serializer
 
@@ -67,7 +70,7 @@ class BySides(Operator):
         from pyspark.shuffle import ExternalGroupBy
 
         merger = ExternalGroupBy(self.aggregator, self.memory, self.serializer)
-        _group(merger, records)
+        _group(self.node, merger, records)
         return merger.items()  # type: ignore[no-any-return] # PySpark's is not typed
 
     def outputs(self, groups: Iterable[Any], run: TaskRun | None) -> Iterator[Any]:
@@ -78,7 +81,7 @@ def _unmarked(records: Iterable[Any]) -> Iterable[Any]:
     return ((key, (side & SIDES, value)) for key, (side, value) in records)
 
 
-def _group(merger: Any, records: Iterable[Any]) -> None:
+def _group(node: int, merger: Any, records: Iterable[Any]) -> None:
     """Bring (key, (side, value)) into the lists of Spark's `merger` as it would itself, each with its place.
 
     One look-up a record and no call of the aggregator's functions, which are known; once memory ends the
@@ -91,10 +94,12 @@ def _group(merger: Any, records: Iterable[Any]) -> None:
     source = zip(count(-1, 2), records, strict=False)
     ended = object()
     seen, batch = 0, float(merger.batch)  # Spark's rule: look at the memory ever less often
+    note = CulpritNote(node, lambda variables: (variables["at"] + 1) // 2)
     while True:
         key: Any = ended
-        for at, (key, (side, value)) in islice(source, int(batch) - seen):
-            groups[key].append((at + side, value))
+        with note:
+            for at, (key, (side, value)) in islice(source, int(batch) - seen):
+                groups[key].append((at + side, value))
         if key is ended:
             return
         if get_used_memory() >= merger.memory_limit:

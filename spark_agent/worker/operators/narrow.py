@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from spark_agent import contract
 from spark_agent.worker import derived_values
+from spark_agent.worker.culprits import CulpritNote
 from spark_agent.worker.operator import Operator
 from spark_agent.worker.position_streams import CHUNK, FOREVER, Counter, Stream, restarting
 
@@ -38,6 +39,7 @@ def report(error: StopIteration) -> NoReturn:
 class Map(Operator):
     """map(f): output k is input k. A record that `f` raised on, if a caller caught it, leaves a gap."""
 
+    notes_culprits = True
     relation = contract.IDENTITY
     looks_back = False
     role = "map"
@@ -58,8 +60,9 @@ class Map(Operator):
         if self.node in run.derived.documents:
             function = derived_values.noting(run.derived.documents[self.node], function)
 
-        def failed(error: BaseException) -> None:
+        def failed(error: BaseException, note: CulpritNote) -> None:
             gaps.append(pulled() - 1)
+            note.fill(gaps[-1])
             if isinstance(error, StopIteration):
                 report(error)
 
@@ -69,22 +72,24 @@ class Map(Operator):
 
         run.at_close(close)
         run.pulled = lambda: pulled() - len(gaps)
-        return restarting(lambda ended: _mapped(function, source, failed, ended))
+        return restarting(lambda ended: _mapped(function, source, self.node, failed, ended))
 
 
 def _mapped(
     function: Callable[[Any], Any],
     source: Iterator[Any],
-    failed: Callable[[BaseException], None],
+    node: int,
+    failed: Callable[[BaseException, CulpritNote], None],
     ended: list[bool],
 ) -> Iterator[Any]:
+    note = CulpritNote(node)
     few = FEW
     for record in islice(source, FEW):
         few -= 1
         try:
             output = [function(record)]
         except BaseException as error:
-            failed(error)
+            failed(error, note)
             raise
         del record
         yield output.pop()
@@ -97,7 +102,7 @@ def _mapped(
         except GeneratorExit:
             raise
         except BaseException as error:
-            failed(error)
+            failed(error, note)
             raise
     ended.append(True)
 
@@ -115,6 +120,7 @@ def _around(gaps: list[int], inputs: int) -> list[tuple[int, int, int]]:
 class Filter(Operator):
     """filter(f): the positions that passed."""
 
+    notes_culprits = True
     looks_back = False
     node_name = "filter"
 
@@ -132,7 +138,7 @@ class Filter(Operator):
         counter = run.inputs if is_first else Counter()
         source = iter(records) if is_first else counter.through(records)
         run.pulled = stream.outputs
-        return restarting(_Filtering(self.function, source, counter, stream).piece)
+        return restarting(_Filtering(self, source, counter, stream).piece)
 
 
 class _Filtering:
@@ -142,10 +148,9 @@ class _Filtering:
     so positions are asked for while few records pass, and counted while most do.
     """
 
-    def __init__(
-        self, function: Callable[[Any], Any], source: Iterator[Any], counter: Counter, stream: Stream
-    ) -> None:
-        self._function, self._source, self._stream = function, source, stream
+    def __init__(self, operator: Filter, source: Iterator[Any], counter: Counter, stream: Stream) -> None:
+        self._function, self._node = operator.function, operator.node
+        self._source, self._stream = source, stream
         self._left = counter.left
         self._is_first, self._most_pass = True, False
 
@@ -158,47 +163,56 @@ class _Filtering:
     def _first(self, ended: list[bool]) -> Iterator[Any]:
         function, passed = self._function, self._stream.buffers[0]
         before = position = FOREVER - 1 - self._left()
-        try:
-            for record in islice(self._source, FEW):
-                position += 1
-                output = [record] if function(record) else None
-                del record
-                if output is not None:
-                    passed.append(position)
-                    yield output.pop()
-        except StopIteration as error:
-            report(error)
+        note = self._note()
+        with note:
+            try:
+                for record in islice(self._source, FEW):
+                    position += 1
+                    output = [record] if function(record) else None
+                    del record
+                    if output is not None:
+                        passed.append(position)
+                        yield output.pop()
+            except StopIteration as error:
+                report(error)
         self._is_first = False
         self._end(before, position - before < FEW, ended)
 
     def _counting(self, ended: list[bool]) -> Iterator[Any]:
         function, passed = self._function, self._stream.buffers[0]
         before = position = FOREVER - 1 - self._left()
-        try:
-            for record in islice(self._source, CHUNK):
-                position += 1
-                if function(record):
-                    passed.append(position)
-                    yield record
-        except StopIteration as error:
-            report(error)
+        note = self._note()
+        with note:
+            try:
+                for record in islice(self._source, CHUNK):
+                    position += 1
+                    if function(record):
+                        passed.append(position)
+                        yield record
+            except StopIteration as error:
+                report(error)
         self._end(before, position - before < CHUNK, ended)
 
     def _asking(self, ended: list[bool]) -> Iterator[Any]:
         function, passed, left, last = self._function, self._stream.buffers[0], self._left, FOREVER - 1
         before = last - left()
         is_end = True
-        try:
-            for record in self._source:
-                if function(record):
-                    passed.append(last - left())
-                    yield record
-                    if len(passed) >= CHUNK:
-                        is_end = False
-                        break
-        except StopIteration as error:
-            report(error)
+        note = self._note()
+        with note:
+            try:
+                for record in self._source:
+                    if function(record):
+                        passed.append(last - left())
+                        yield record
+                        if len(passed) >= CHUNK:
+                            is_end = False
+                            break
+            except StopIteration as error:
+                report(error)
         self._end(before, is_end, ended)
+
+    def _note(self) -> CulpritNote:
+        return CulpritNote(self._node, lambda _variables: FOREVER - 1 - self._left())
 
     def _end(self, before: int, is_end: bool, ended: list[bool]) -> None:
         """A piece is over, which began behind position `before`."""
@@ -212,6 +226,7 @@ class _Filtering:
 class FlatMap(Operator):
     """flatMap(f): how many outputs each input made; counted as they are pulled unless `f` gave a list."""
 
+    notes_culprits = True
     looks_back = False
     node_name = "flatmap"
 
@@ -227,7 +242,7 @@ class FlatMap(Operator):
         stream = run.stream(self.node, contract.COUNTS)
         ticks = repeat(True, FOREVER)
         left = ticks.__length_hint__
-        generator = _flat_mapped(self.function, iter(records), stream, ticks)
+        generator = _flat_mapped(self, iter(records), stream, ticks)
 
         def pulled() -> int:
             # Seldom asked for: so the generator keeps what it is at in its own variables, which cost less.
@@ -238,7 +253,13 @@ class FlatMap(Operator):
                 now = at["start"] - left()
             return stream.outputs() + now
 
+        def lazy() -> tuple[int, Any] | None:
+            at = getgeneratorlocals(generator)
+            is_lazy = at.get("outputs") is not None and at.get("rest") is None
+            return (stream.inputs(), at["outputs"]) if is_lazy else None
+
         run.pulled = pulled
+        run.stages[-1].lazy = lazy
 
         # A chain that was not pulled to its end holds it suspended; closing it counts the rest.
         run.at_close(generator.close)
@@ -247,41 +268,43 @@ class FlatMap(Operator):
 
 
 def _flat_mapped(
-    function: Callable[[Any], Iterable[Any]], source: Iterator[Any], stream: Stream, ticks: repeat[bool]
+    operator: FlatMap, source: Iterator[Any], stream: Stream, ticks: repeat[bool]
 ) -> Generator[Any, None, None]:
     """What `function` makes of each record. `ticks` count what is pulled of it."""
-    counts, flush, left = stream.buffers[0], stream.flush, ticks.__length_hint__
+    function, counts, flush, left = operator.function, stream.buffers[0], stream.flush, ticks.__length_hint__
+    note = CulpritNote(operator.node, lambda _variables: stream.inputs() - 1)
     outputs: Any
     rest: Any = None  # of the list that is being pulled
-    try:
-        while True:
-            before = len(counts)
-            for record in islice(source, CHUNK):
-                try:
-                    outputs = function(record)
-                except BaseException:
-                    counts.append(0)
-                    raise
-                del record  # it may be large, and so may be what was made of it
-                if type(outputs) is list:
-                    rest = iter(outputs)
-                    yield rest
-                    counts.append(len(outputs))
-                    outputs = rest = None
-                    continue
-                start = left()
-                try:
-                    yield compress(outputs, ticks)
-                finally:
-                    counts.append(start - left())
-                outputs = None
-            is_end = len(counts) - before < CHUNK
-            flush()
-            if is_end:  # an iterator of the user's may not like to be asked again
-                break
-    except GeneratorExit:
-        if rest is not None:  # a take() stopped in the list
-            counts.append(len(outputs) - rest.__length_hint__())
-        raise
-    except StopIteration as error:
-        report(error)
+    with note:
+        try:
+            while True:
+                before = len(counts)
+                for record in islice(source, CHUNK):
+                    try:
+                        outputs = function(record)
+                    except BaseException:
+                        counts.append(0)
+                        raise
+                    del record  # it may be large, and so may be what was made of it
+                    if type(outputs) is list:
+                        rest = iter(outputs)
+                        yield rest
+                        counts.append(len(outputs))
+                        outputs = rest = None
+                        continue
+                    start = left()
+                    try:
+                        yield compress(outputs, ticks)
+                    finally:
+                        counts.append(start - left())
+                    outputs = None
+                is_end = len(counts) - before < CHUNK
+                flush()
+                if is_end:  # an iterator of the user's may not like to be asked again
+                    break
+        except GeneratorExit:
+            if rest is not None:  # a take() stopped in the list
+                counts.append(len(outputs) - rest.__length_hint__())
+            raise
+        except StopIteration as error:
+            report(error)

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
+from spark_agent.worker.culprits import CulpritNote
 from spark_agent.worker.operator import Operator
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class TextSink(Operator):
     Encodes records as `original` does, PySpark's own function, in one step with looking at them.
     """
 
+    notes_culprits = True
     relation = contract.IDENTITY
     node_name = "textsink"
 
@@ -43,7 +45,7 @@ class TextSink(Operator):
 
         run.at_close(close)
         run.pulled = lambda: ends.seen + len(ends.texts)
-        return _encoded(records, ends)
+        return _encoded(self.node, records, ends)
 
 
 class _RowEnds:
@@ -69,19 +71,21 @@ class _RowEnds:
         self.texts.clear()
 
 
-def _encoded(records: Iterable[Any], ends: _RowEnds) -> Iterator[bytes]:
+def _encoded(node: int, records: Iterable[Any], ends: _RowEnds) -> Iterator[bytes]:
     source, texts = iter(records), ends.texts
+    note = CulpritNote(node, lambda _variables: ends.seen + len(texts))
     is_end = False
     while not is_end:
-        for record in islice(source, ends.batch_size):
-            if isinstance(record, str):
-                text = record.encode("utf-8")
-            elif isinstance(record, bytes):
-                text = record
-            else:
-                text = str(record).encode("utf-8")
-            texts.append(text)
-            yield text
+        with note:
+            for record in islice(source, ends.batch_size):
+                if isinstance(record, str):
+                    text = record.encode("utf-8")
+                elif isinstance(record, bytes):
+                    text = record
+                else:
+                    text = str(record).encode("utf-8")
+                texts.append(text)
+                yield text
         is_end = len(texts) < ends.batch_size
         ends.look()
 

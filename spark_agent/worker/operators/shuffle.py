@@ -11,6 +11,7 @@ from pyspark.serializers import pack_long
 
 from spark_agent import contract
 from spark_agent.worker import batch_header
+from spark_agent.worker.culprits import CulpritNote
 from spark_agent.worker.operator import Operator
 from spark_agent.worker.position_streams import CHUNK, FOREVER
 
@@ -24,6 +25,7 @@ class ShuffleWrite(Operator):
     Written position w is input in[w]; a batch's records stand at consecutive written positions.
     """
 
+    notes_culprits = True
     node_name = "shufflewrite"
 
     def __init__(
@@ -45,15 +47,17 @@ class ShuffleWrite(Operator):
         pending, position = 0, -1
         batch: float = min(10 * partitions, 1000)
         numbered = enumerate(records)
+        note = CulpritNote(self.node, lambda variables: variables["position"])
         while True:
             # Looks after each thousandth record, and when there are more than a batch.
             until_look = min(1000 - pending % 1000, int(batch) + 1 - pending)
             before = position
-            for position, (key, value) in islice(numbered, until_look):
-                target = partition_of(key) % partitions
-                bucket, inputs = by_target[target]
-                bucket.append((key, value))
-                inputs.append(position)
+            with note:
+                for position, (key, value) in islice(numbered, until_look):
+                    target = partition_of(key) % partitions
+                    bucket, inputs = by_target[target]
+                    bucket.append((key, value))
+                    inputs.append(position)
             pending += position - before
             if position - before < until_look:
                 break
@@ -96,8 +100,16 @@ class _Buckets:
                     self._stream.flush()
             yield pack_long(target)
             bits = self._paths.bits_of_inputs(self._node, inputs) if self._paths is not None else None
-            yield batch_header.pack(self._number, self._written, bits) + self._dumps(bucket)
+            yield batch_header.pack(self._number, self._written, bits) + self._pickled(bucket, inputs[-1])
             self._written += len(bucket)
+
+    def _pickled(self, bucket: list[Any], last: int) -> bytes:
+        is_alone = len(bucket) == 1
+        note = CulpritNote(
+            self._node, lambda _variables: last, is_certain_in=lambda _variables, _instruction: is_alone
+        )
+        with note:
+            return self._dumps(bucket)  # type: ignore[no-any-return] # PySpark's is not typed
 
     def drained(self, position: int) -> None:
         """All inputs before `position` have left."""

@@ -104,6 +104,26 @@ def test_a_row_that_is_missing_is_asked_for_at_the_level_eager(ran: Ran, jar: Pa
         trace(ran.folder / "sums").missing(row=0)
 
 
+def test_a_record_that_made_a_task_fail_is_named_in_the_session(ran: Ran) -> None:
+    with pytest.raises(Exception, match="no amount"):
+        ran.paid.map(fails).count()
+    (failure,) = trace.failures()  # type: ignore[attr-defined] # functions take attributes
+    assert (failure.error, failure.message, failure.name, failure.exact) == (
+        "ValueError",
+        "no amount",
+        "map",
+        True,
+    )
+    assert [(row.row, row.text) for row in failure.sources] == [(4, "North,paid,5")]
+    assert "orders.csv:5  North,paid,5" in str(failure)
+
+
+def fails(order: list[str]) -> list[str]:
+    if order[2] == "5":
+        raise ValueError("no amount")
+    return order
+
+
 def test_it_goes_step_by_step(ran: Ran, capsys: pytest.CaptureFixture[str]) -> None:
     north = trace(ran.sums).key("North")
     steps = [north.go_back(steps).count() for steps in range(6)]

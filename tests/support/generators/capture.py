@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from spark_agent import contract
+from spark_agent.worker.culprits import Stage
 from spark_agent.worker.partition_sources import outputs_of_user
 from spark_agent.worker.position_streams import Stream
 
@@ -23,6 +24,7 @@ class OneRun:
 
     def __init__(self) -> None:
         self.plan = SimpleNamespace(input_node=0, sides=())
+        self.stages = [Stage(1)]
         self.streams: list[Stream] = []
         self.blocks: list[tuple[str, dict[str, Any]]] = []
 

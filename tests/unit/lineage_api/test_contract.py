@@ -27,7 +27,7 @@ from lineage_api.parameters import (
 )
 from lineage_api.problems import PROBLEMS
 from lineage_service import queries
-from lineage_service.result_tables import DATASET_COLUMNS, HISTORY_COLUMNS
+from lineage_service.result_tables import DATASET_COLUMNS, FAILURE_COLUMNS, HISTORY_COLUMNS
 from lineage_service.testing.queries import MemoryQueries
 from tests.support.api_examples import examples
 
@@ -152,6 +152,7 @@ def test_traces_records_and_datasets_offer_csv(openapi):
         "GET /api/applications/{app}/trace",
         "GET /api/applications/{app}/missing",
         "GET /api/missing",
+        "GET /api/applications/{app}/failures",
         "GET /api/applications/{app}/nodes/{node}/records",
         "GET /api/datasets",
         "GET /api/dataset",
@@ -191,6 +192,7 @@ def test_the_documented_problems_and_columns_are_those_of_the_app():
     assert f"`{','.join(CHOICE_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(COMPARE_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(MISSING_COLUMNS)}`" in DOCUMENT
+    assert f"`{','.join(FAILURE_COLUMNS)}`" in DOCUMENT
     assert TRACE_COLUMNS[-len(RECORD_COLUMNS) :] == RECORD_COLUMNS
     assert f"`{','.join(DATASET_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(HISTORY_COLUMNS)}`" in DOCUMENT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_agent.driver.database_names import address, table_name, without_secrets
+from spark_agent.delivery.database_names import address, table_name, without_secrets
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,191 @@
+"""Failures from what is stored: which attempts are one, what is exact, what is not known."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lineage_service.decode.batches import event_batch, flow_batch
+from lineage_service.errors import InvalidQueryError, NotFoundError
+from lineage_service.lineage import Failures
+from lineage_service.queries import TraceQuery
+from lineage_service.store.flow_store import DeltaFlowStore
+from lineage_service.tracing.query.service import LineageQueries
+from spark_agent import contract
+from tests.support.file_applications import APP, MAP, SINK, SOURCE, questions_of, splits_of
+from tests.support.lineage_messages import block, event, messages
+
+FILTER = 7
+ERROR = {"type": "ValueError", "message": "no number: 'c'", "frame": "/jobs/etl.py:41"}
+
+
+def run_failed(run: int, attempt: int, **fields: Any) -> bytes:
+    told: dict[str, Any] = {
+        "time": 10 + attempt,
+        "run": run,
+        "split": 0,
+        "attempt": attempt,
+        "stage": 2,
+        "action": SINK,
+        "input": SOURCE,
+        "nodes": [MAP, SINK],
+        "inputs": 3,
+        "outputs": 2,
+        "failed_node": MAP,
+        "position": 2,
+        "certain": True,
+        "error": "ValueError",
+        "message": "no number: 'c'",
+        "frame": "/jobs/etl.py:41",
+    }
+    return event(contract.RUN_FAILED, **{**told, **fields})
+
+
+class Stored:
+    """An application that read four lines, and what is stored of it beside that."""
+
+    def __init__(self, folder: Path, counts: list[int]) -> None:
+        (folder / "in.txt").write_text("a\nb\nc\nd\n")
+        self.queries: LineageQueries = questions_of(folder, splits_of(folder / "in.txt"), counts)
+        self._store, self._batches = DeltaFlowStore(folder / "flows"), 0
+
+    def add(self, *events: bytes, blocks: tuple[bytes, ...] = ()) -> None:
+        self._batches += 1
+        if events:
+            self._store.write_events(event_batch(f"more/node-{self._batches}", messages(*events)))
+        if blocks:
+            self._store.write_flows(flow_batch(f"more/flow-{self._batches}", messages(*blocks)))
+
+    @property
+    def failures(self) -> Failures:
+        return self.queries.failures(APP)
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Stored:
+    return Stored(tmp_path, [4])
+
+
+@pytest.fixture
+def without_runs(tmp_path: Path) -> Stored:
+    return Stored(tmp_path, [])
+
+
+def test_an_application_without_failures_has_none(stored: Stored) -> None:
+    assert (stored.failures.failures, stored.failures.complete) == ((), True)
+
+
+def test_a_failure_names_the_input_row_of_its_record(without_runs: Stored, tmp_path: Path) -> None:
+    without_runs.add(run_failed(1, 0), run_failed(2, 1), run_failed(3, 2))
+    (failure,) = without_runs.failures.failures
+    assert (failure.failure, failure.error, failure.attempts, failure.partition) == (1, "ValueError", 3, 0)
+    assert (failure.node_id, failure.name, failure.stage) == (f"{APP}#{MAP}", "map", 2)
+    assert failure.record is not None
+    assert (failure.record.node_id, failure.record.record_id) == (f"{APP}#{SOURCE}", "read#0#2")
+    (row,) = failure.sources
+    assert (row.path, row.row, row.line, row.text) == (str(tmp_path / "in.txt"), 2, 3, "c")
+    assert (failure.exact, failure.recovered, failure.reason) == (True, False, "")
+    assert without_runs.failures.complete
+
+
+def test_attempts_that_fail_on_other_rows_are_other_failures(without_runs: Stored) -> None:
+    without_runs.add(run_failed(1, 0), run_failed(2, 1, position=1), run_failed(3, 2))
+    numbers = [(failure.attempts, failure.sources[0].row) for failure in without_runs.failures.failures]
+    assert numbers == [(2, 2), (1, 1)]
+
+
+def test_a_task_that_ended_well_in_the_end_has_recovered(stored: Stored) -> None:
+    stored.add(run_failed(1, 0, stage=0, nodes=[MAP, SINK]))
+    before = stored.failures.failures[0]
+    assert not before.recovered
+    stored.add(
+        event(
+            contract.RUN_COMMITTED, run=9, split=0, attempt=1, stage=0, action=SINK, input=SOURCE,
+            nodes=[MAP, SINK], inputs=4, outputs=4,
+        )
+    )  # fmt: skip
+    assert stored.failures.failures[0].recovered
+
+
+def test_nothing_is_exact_before_the_flows_of_the_failed_run_are_stored(without_runs: Stored) -> None:
+    filtered = event(contract.NODE_REGISTERED, node=FILTER, name="filter", relation="flows", exact=True)
+    without_runs.add(filtered, run_failed(1, 0, nodes=[FILTER, MAP, SINK], position=1, blocks=1))
+    (failure,) = without_runs.failures.failures
+    assert not failure.exact
+    assert "not stored" in failure.reason
+    assert not without_runs.failures.complete
+    without_runs.add(blocks=(block(1, 0, contract.POSITIONS, {"in": [0, 2]}, node=FILTER),))
+    (failure,) = without_runs.failures.failures
+    assert ([row.row for row in failure.sources], failure.exact) == ([2], True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "rows"), [({"certain": False}, [2]), ({"position": None, "certain": False}, [])]
+)
+def test_what_is_not_certain_is_not_exact(without_runs: Stored, fields: Any, rows: list[int]) -> None:
+    without_runs.add(run_failed(1, 0, **fields))
+    (failure,) = without_runs.failures.failures
+    assert [row.row for row in failure.sources] == rows
+    assert not failure.exact
+    assert failure.reason
+    assert not without_runs.failures.complete
+
+
+def test_a_trace_of_a_failure_begins_at_its_record(without_runs: Stored) -> None:
+    without_runs.add(run_failed(1, 0, record=["str", "c"]))
+    trace = without_runs.queries.trace(APP, TraceQuery(direction="backward", failure=1))
+    assert [record.record_id for record in trace.start] == ["read#0#2"]
+    assert trace.exact
+    assert without_runs.failures.failures[0].record is not None
+    assert without_runs.failures.failures[0].record.value == "c"
+
+
+def test_a_trace_of_a_failure_that_is_not_there(without_runs: Stored) -> None:
+    without_runs.add(run_failed(1, 0, position=None, certain=False))
+    with pytest.raises(NotFoundError, match="not known"):
+        without_runs.queries.trace(APP, TraceQuery(direction="backward", failure=1))
+    with pytest.raises(NotFoundError, match="no failure 2"):
+        without_runs.queries.trace(APP, TraceQuery(direction="backward", failure=2))
+    with pytest.raises(InvalidQueryError, match="backward"):
+        without_runs.queries.trace(APP, TraceQuery(direction="forward", failure=1))
+
+
+def test_failed_runs_change_no_other_answer(stored: Stored) -> None:
+    def answers() -> list[Any]:
+        traces = [
+            stored.queries.trace(
+                APP, TraceQuery(direction="backward", node=str(SINK), partition=0, offset=1)
+            ),
+            stored.queries.trace(
+                APP, TraceQuery(direction="forward", node=str(SOURCE), partition=0, offset=1)
+            ),
+        ]
+        return [asdict(stored.queries.graph(APP)), *map(asdict, traces)]
+
+    before = answers()
+    stored.add(run_failed(1, 0), run_failed(2, 1))
+    assert len(stored.failures.failures) == 1
+    assert answers() == before
+
+
+def test_an_action_that_no_task_spoke_of_is_a_failure_without_a_record(without_runs: Stored) -> None:
+    message = "Job aborted due to stage failure: Task 3 in stage 5.0 failed 4 times"
+    without_runs.add(
+        event(contract.ACTION_ENDED, node=SINK, state=contract.ACTION_FAILED, time=9,
+              error={"type": "SparkException", "message": message})
+    )  # fmt: skip
+    (failure,) = without_runs.failures.failures
+    assert (failure.error, failure.node_id, failure.attempts) == ("SparkException", f"{APP}#{SINK}", 0)
+    assert (failure.stage, failure.partition, failure.record, failure.exact) == (5, 3, None, False)
+    assert "killed" in without_runs.failures.how
+
+
+def test_an_error_of_the_program_is_a_failure_without_an_operation(without_runs: Stored) -> None:
+    end = event(contract.APPLICATION_ENDED, time=1 << 41, state=contract.FAILED, error=ERROR)
+    without_runs.add(end)
+    (failure,) = without_runs.failures.failures
+    assert (failure.error, failure.message, failure.node_id) == ("ValueError", ERROR["message"], None)
+    assert not without_runs.failures.complete
