@@ -22,7 +22,23 @@ from lineage_service.queries import MissingQuery, RowQuery
 __all__ = ["DatasetMissingParameters", "MissingParameters"]
 
 
-class MissingParameters(Parameters):
+class _EndingParameters(Parameters):
+    """How far rows are followed, and how many."""
+
+    output: PathName | None = Field(
+        default=None,
+        description="Only on the way to this output: a node, or the file or folder that was written.",
+        examples=["/data/sums.csv"],
+    )
+    across: bool = Field(
+        default=True,
+        description="Follow rows that are in an output into applications that read it.",
+        examples=[False],
+    )
+    limit: Limit = Field(default=20, description="At most this many rows of each input.", examples=[20])
+
+
+class MissingParameters(_EndingParameters):
     path: PathName | None = Field(
         default=None,
         description="A file of an input, with `row`. With `where` also a folder or a glob, of an input or of "
@@ -56,17 +72,6 @@ class MissingParameters(Parameters):
         description="With `where`: `forward` means `path` as an input, also if the application wrote it.",
         examples=["forward"],
     )
-    output: PathName | None = Field(
-        default=None,
-        description="Only on the way to this output: a node, or the file or folder that was written.",
-        examples=["/data/sums.csv"],
-    )
-    across: bool = Field(
-        default=True,
-        description="Follow rows that are in an output into applications that read it.",
-        examples=[False],
-    )
-    limit: Limit = Field(default=20, description="At most this many rows of each input.", examples=[20])
 
     @model_validator(mode="after")
     def _names_rows(self) -> MissingParameters:
@@ -83,7 +88,7 @@ class MissingParameters(Parameters):
         return MissingQuery(**dict(self))
 
 
-class DatasetMissingParameters(Parameters):
+class DatasetMissingParameters(_EndingParameters):
     dataset: PathName = Field(
         description="A file, folder, glob or URI that an application read or wrote.",
         examples=["/data/sums.csv"],
@@ -116,17 +121,6 @@ class DatasetMissingParameters(Parameters):
         examples=[1732183200000],
     )
     node: NodeNumber | None = Field(default=None, description=f"Only {NODE_HELP}.", examples=["3"])
-    output: PathName | None = Field(
-        default=None,
-        description="Only on the way to this output: a node, or the file or folder that was written.",
-        examples=["/data/sums.csv"],
-    )
-    across: bool = Field(
-        default=True,
-        description="Follow rows that are in an output into applications that read it.",
-        examples=[False],
-    )
-    limit: Limit = Field(default=20, description="At most this many rows of each input.", examples=[20])
 
     @model_validator(mode="after")
     def _has_one_start(self) -> DatasetMissingParameters:

@@ -29,6 +29,7 @@ from lineage_service.tracing.files.file_parts import (
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import UnreadableError
 from lineage_service.tracing.files.partition_folders import partition_values
+from lineage_service.tracing.files.record_lines import BLANKS
 from lineage_service.tracing.files.row_formats import columns_of_records
 from lineage_service.tracing.files.source_rows import change_of
 from lineage_service.tracing.files.spark_type_names import spark_type
@@ -37,7 +38,6 @@ from lineage_service.tracing.model.elements import TopologyNode
 __all__ = ["ScanRows"]
 
 _BATCH = 1 << 14
-_BLANKS = bytes(range(33))
 #: Types of which Arrow's equality is Spark's.
 _EQUAL = frozenset((*INTEGERS, "string", "date"))
 
@@ -109,7 +109,7 @@ class ScanRows:
         is_header_next = format == CSV_WITH_HEADER
         with self._rows.indexes.of(path, self._rows.files.state(path)).rows_from(0, check) as lines:
             for _, data in lines:
-                if format != TEXT and not data.strip(_BLANKS):
+                if format != TEXT and not data.strip(BLANKS):
                     continue
                 if is_header_next:
                     is_header_next = False

@@ -22,7 +22,7 @@ from lineage_service.tracing.walk.dataset_links import FilesOfApplications
 from lineage_service.tracing.walk.linked_files import FileSplit
 from lineage_service.tracing.walk.local_engine import TraceWalk
 
-__all__ = ["FoundReads", "ReadingApplications"]
+__all__ = ["ReadingApplications", "RecordsOfReaders"]
 
 Opened = OpenedApplication[Snapshot]
 Trace = CrossApplicationTrace[Snapshot, Integers]
@@ -32,7 +32,7 @@ _MOST = 20
 
 
 @dataclass(frozen=True, slots=True)
-class FoundReads:
+class RecordsOfReaders:
     """`starts` are records of applications that read the row; `warnings` say what is not known.
 
     Not exact: an operation on the way is an upper bound, so they may be made of other rows.
@@ -55,10 +55,10 @@ class ReadingApplications:
     ) -> None:
         self._open, self._files, self._locations = open_application, files, locations
 
-    def of(self, opened: Opened, start: RowStart, check: Check) -> FoundReads:
+    def of(self, opened: Opened, start: RowStart, check: Check) -> RecordsOfReaders:
         """All that read it, and what was made of it, from application to application."""
         if start.place is None:
-            return FoundReads((), (), is_truncated=False)
+            return RecordsOfReaders((), (), is_truncated=False)
         walks: list[TraceWalk] = []
 
         def new_walk(snapshot: Snapshot) -> TraceWalk:
@@ -85,7 +85,7 @@ class ReadingApplications:
             warnings.append("an application may have read the output in a way that was not followed")
         starts = [*self._starts(trace), *islice(self._left_out(trace, check), _MOST + 1)]
         is_exact = trace.is_exact and all(walk.is_exact for walk in walks)
-        return FoundReads(tuple(starts[:_MOST]), tuple(warnings), len(starts) > _MOST, is_exact)
+        return RecordsOfReaders(tuple(starts[:_MOST]), tuple(warnings), len(starts) > _MOST, is_exact)
 
     @staticmethod
     def _starts(
