@@ -27,7 +27,9 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
     assert program.exists(), (
         "schemathesis is not installed: it is in the extra `dev`, which `make test` installs"
     )
-    with served(service(build(tmp_path), Access.of(TOKEN))) as url:
+    app = service(build(tmp_path), Access.of(TOKEN))
+    operations = sum(map(len, app.openapi()["paths"].values()))
+    with served(app) as url:
         done = subprocess.run(
             [
                 *(program, "--config-file", HERE / "schemathesis.toml", "--no-color"),
@@ -42,4 +44,4 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
             timeout=_RUN_S,
         )
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
-    assert "16 selected / 16 total" in done.stdout
+    assert f"{operations} selected / {operations} total" in done.stdout

@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 from confluent_kafka.admin import AdminClient
 from pyspark import SparkConf, SparkContext
@@ -221,7 +222,11 @@ def test_executors_that_have_nothing_of_ours_are_told_of_by_the_driver(kafka: An
     bare = tmp_path / "bare"
     venv.create(bare, symlinks=True)
     python = str(bare / "bin" / "python")
-    done = run_script(tmp_path, kafka.bootstrap_servers, {"PYSPARK_PYTHON": python})
+    spark_home = str(
+        Path(pyspark.__file__).parent
+    )  # with the zip of PySpark, which this Python has nowhere else
+    environment = {"PYSPARK_PYTHON": python, "SPARK_HOME": spark_home}
+    done = run_script(tmp_path, kafka.bootstrap_servers, environment)
     check_loss(done, f"confluent-kafka is not installed for {python}")
 
 
