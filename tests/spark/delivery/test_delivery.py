@@ -15,7 +15,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 from confluent_kafka.admin import AdminClient
 from pyspark import SparkConf, SparkContext
@@ -27,6 +26,7 @@ from spark_agent.delivery.producer import Delivery, DeliveryError, Sender
 from spark_agent.delivery.settings import AgentSettings
 from spark_agent.delivery.wait_budget import WaitBudget
 from tests.support.lanes import sampled
+from tests.support.spark.quick_spark import WITH_ZIP_OF_PYSPARK
 
 #: What the driver and two slots may wait together: the budget of 2 s that each has, and their ends.
 MOST_WAITED_MS = 10_000
@@ -222,10 +222,7 @@ def test_executors_that_have_nothing_of_ours_are_told_of_by_the_driver(kafka: An
     bare = tmp_path / "bare"
     venv.create(bare, symlinks=True)
     python = str(bare / "bin" / "python")
-    spark_home = str(
-        Path(pyspark.__file__).parent
-    )  # with the zip of PySpark, which this Python has nowhere else
-    environment = {"PYSPARK_PYTHON": python, "SPARK_HOME": spark_home}
+    environment = {"PYSPARK_PYTHON": python, **WITH_ZIP_OF_PYSPARK}
     done = run_script(tmp_path, kafka.bootstrap_servers, environment)
     check_loss(done, f"confluent-kafka is not installed for {python}")
 

@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from perf.delivery.brokers import closed_port
 from spark_agent import agent
 from spark_agent.sql import jvm_gateway
+from tests.support.spark.quick_spark import WITH_ZIP_OF_PYSPARK
 
 DEADLINE_S = 900.0
 ON = r'lineage: on for (local-\d+) "[^"]+", to Kafka at \S+:\d+; to ask: lineage graph \1'
@@ -216,11 +217,12 @@ def test_where_the_agent_cannot_be_shipped_it_is_off_and_the_job_is_as_it_was(
 ) -> None:
     (tmp_path / "job.py").write_text(SHIPS_NOTHING)
     arguments = " ".join(["--master", "local[2]", *confs(kafka), "pyspark-shell"])
+    # A Python of the executors is named, so the agent must travel to them.
+    executors = {"PYSPARK_PYTHON": os.path.realpath(sys.executable), **WITH_ZIP_OF_PYSPARK}
     done = subprocess.run(
         [sys.executable, "job.py"],
         cwd=tmp_path,
-        # A Python of the executors is named, so the agent must travel to them.
-        env=environment(PYSPARK_SUBMIT_ARGS=arguments, PYSPARK_PYTHON=os.path.realpath(sys.executable)),
+        env=environment(PYSPARK_SUBMIT_ARGS=arguments, **executors),
         capture_output=True,
         text=True,
         timeout=DEADLINE_S,
