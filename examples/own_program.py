@@ -3,14 +3,14 @@
     python examples/own_program.py ORDERS_CSV SUMS_CSV [APPLICATION_ID]
 
 ORDERS_CSV has the columns shop, state, amount and a header line. Writes a line for each shop, the first shop
-in the orders first. docs/own_programs.md goes through it.
+in the orders first. Orders that cannot be read are left out, and reported. docs/own_programs.md goes through
+it.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections import defaultdict
 from pathlib import Path
 
 from spark_agent import LineageApi
@@ -27,23 +27,29 @@ def main(orders_csv: str, sums_csv: str, application_id: str) -> None:
         for source, target in ((READ, PAID), (PAID, SUM), (SUM, WRITE)):
             lineage.link(source, target)
 
-        amounts: dict[str, dict[str, int]] = defaultdict(dict)  # shop -> order -> amount
+        totals: dict[str, int] = {}
         for row, line in enumerate(Path(orders_csv).read_text().splitlines()):
             if row == 0:
                 continue
             order = f"order in row {row}"
-            lineage.capture(f"{READ}#{row}", f"read#0#{row}", order)
-            shop, state, amount = line.split(",")
+            lineage.add_input(READ, f"read#0#{row}", reset=True)
+            lineage.add_output(READ, order)
+            try:
+                shop, state, text = line.split(",")
+                amount = int(text)
+            except ValueError as error:
+                lineage.fail(PAID, order, error, value=line)
+                continue
             if state == "paid":
                 paid = f"paid {order}"
-                lineage.capture(f"{PAID}#{row}", order, paid, {"shop": shop, "amount": int(amount)})
-                amounts[shop][paid] = int(amount)
+                lineage.add_input(PAID, order, reset=True)
+                lineage.add_output(PAID, paid, value={"shop": shop, "amount": amount})
+                lineage.add_input(SUM, paid, tag=shop)
+                totals[shop] = totals.get(shop, 0) + amount
 
         with Path(sums_csv).open("w") as file:
-            for row, (shop, orders) in enumerate(amounts.items()):
-                total = sum(orders.values())
-                for paid in orders:
-                    lineage.capture(f"{SUM}#{shop}", paid, shop, (shop, total))
+            for row, (shop, total) in enumerate(totals.items()):
+                lineage.add_output(SUM, shop, tag=shop, value=(shop, total), reset=True)
                 file.write(f"{shop},{total}\n")
                 lineage.capture(f"{WRITE}#{row}", shop, f"write#0#{row}")
     print(application_id)

@@ -5,14 +5,15 @@ error are the program's flows committed. Wrong calls raise LineageApiError at on
 is counted and never raised, unless `on_error="fail"`. Thread-safe. Needs confluent-kafka, nothing of Spark.
 
 What the program calls a record is a text that it chooses, its *hash*; what travels is a position (see
-docs/contract.md). So every hash is remembered until the end: some 200 bytes for each record.
+docs/contract.md). So every hash is remembered until the end: some 200 bytes for each record. Inputs that are
+collected are remembered until they are reset, some 50 bytes for each.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
@@ -20,14 +21,15 @@ from typing import Any
 from spark_agent import contract
 from spark_agent.delivery.notices import Notices
 from spark_agent.delivery.settings import AgentSettings, default_bootstrap_servers
+from spark_agent.emitter.argument_checks import check_error, check_hash, check_id, check_number, check_tag
 from spark_agent.emitter.errors import LineageApiError, LineageDeliveryError
-from spark_agent.emitter.operations import Operation, OperationRun
-from spark_agent.emitter.publisher import Publisher
+from spark_agent.emitter.execution_end import publish_end
+from spark_agent.emitter.operations import Operation, OperationRun, Place
+from spark_agent.emitter.publisher import MAX_FAILURES, Publisher
+from spark_agent.emitter.record_names import RecordNames
 
 __all__ = ["LineageApi", "LineageApiError", "LineageDeliveryError"]
 
-MAX_NUMBER = (1 << 31) - 1
-MAX_POSITION = (1 << 53) - 1
 ON_ERROR = ("silent", "fail")
 #: How long the end may take to empty the spool.
 END_WAIT_S = 1.0
@@ -38,7 +40,8 @@ class LineageApi:
 
     `application_id` must be another one for each execution: 1 to 200 letters, digits or `.` `_` `:` `-`.
     `bootstrap_servers` are found like the agent's where none are given. `on_error`: what to do at the end
-    when something could not be delivered, `silent` or `fail`. Raises LineageApiError.
+    when something could not be delivered, `silent` or `fail`. `parent_application`: the id of what started
+    this execution, such as a workflow. Raises LineageApiError.
     """
 
     def __init__(
@@ -51,17 +54,19 @@ class LineageApi:
         flow_topic: str = contract.FLOW_TOPIC,
         on_error: str = "silent",
         delivery_timeout_s: float = 10.0,
+        parent_application: str | None = None,
     ) -> None:
-        if contract.APPLICATION_ID.fullmatch(application_id) is None:
-            raise LineageApiError(
-                f"application_id {application_id[:80]!r} is not 1 to 200 letters, digits or . _ : - "
-                "that begin with a letter or digit"
-            )
+        check_id("application_id", application_id)
+        if parent_application is not None:
+            check_id("parent_application", parent_application)
+            if parent_application == application_id:
+                raise LineageApiError(f"{application_id} cannot be its own parent_application")
         if on_error not in ON_ERROR:
             raise LineageApiError(f"on_error={on_error!r} is none of {', '.join(ON_ERROR)}")
         self.application_id = application_id
         self.name = name
         self.dropped = 0  # messages that were not delivered; final once the program has ended
+        self._parent_application = parent_application
         self._on_error = on_error
         self._settings = AgentSettings(
             bootstrap_servers=bootstrap_servers or default_bootstrap_servers(os.environ),
@@ -72,7 +77,8 @@ class LineageApi:
         )
         self._lock = threading.RLock()
         self._operations: dict[int, Operation] = {}
-        self._records: dict[str, tuple[OperationRun, int]] = {}  # hash_out -> where it stands
+        self._names = RecordNames(application_id, self._new_run)
+        self._failures = 0
         self._publisher: Publisher | None = None  # between begin and end
         self._was_started = False
 
@@ -87,7 +93,13 @@ class LineageApi:
                 )
             self._publisher = Publisher(self.application_id, self._settings)
             self._was_started = True
-            self._publisher.emit(contract.APPLICATION_STARTED, name=self.name, detailed=True)
+            parent = self._parent_application
+            self._publisher.emit(
+                contract.APPLICATION_STARTED,
+                name=self.name,
+                detailed=True,
+                **({} if parent is None else {"parent": {"run": parent}}),
+            )
         return self
 
     def __exit__(
@@ -98,30 +110,15 @@ class LineageApi:
     ) -> None:
         """Commit what was captured, or, after an error of the program, leave it uncommitted: it never shows.
 
-        Raises LineageDeliveryError if `on_error` is `fail` and the program itself did not fail.
+        But for the input rows of records that it said it failed on. Raises LineageDeliveryError if `on_error`
+        is `fail` and the program itself did not fail.
         """
         with self._lock:
-            publisher, operations = self._publisher, self._operations.values()
+            publisher, operations = self._publisher, list(self._operations.values())
             if publisher is None:
                 return
             self._publisher = None
-            runs = [run for operation in operations for run in operation.runs.values()]
-            for run in runs:
-                run.ship()
-            dropped = {run.number: publisher.flush(run) for run in runs}
-            linked = {parent for operation in operations for parent in operation.parents}
-            for operation in operations:
-                publisher.publish(operation, is_read=operation.number in linked)
-            committed = runs if kind is None else []
-            for run in committed:
-                publisher.commit(run, dropped[run.number])
-            counters = {
-                "runs": len(committed),
-                "blocks": sum(run.blocks for run in committed),
-                "dropped": sum(dropped[run.number] for run in committed),
-            }
-            publisher.emit(contract.APPLICATION_ENDED, counters=counters)
-            self.dropped = sum(dropped.values()) + publisher.flush_events()
+            self.dropped = publish_end(publisher, operations, error, self._failures)
             if not publisher.empty_spool(END_WAIT_S):
                 Notices().say(
                     f"messages of {self.application_id} wait on this machine to be delivered, since Kafka "
@@ -134,26 +131,49 @@ class LineageApi:
                 f"{self.dropped} messages of the lineage of {self.application_id} are lost: Kafka at "
                 f"{self._settings.bootstrap_servers} does not take them"
             )
-            if self._on_error == "fail" and kind is None:
+            if self._on_error == "fail" and error is None:
                 raise LineageDeliveryError(problem)
             Notices().say(problem)
 
     # -- what the program reports --------------------------------------------------------------------
 
-    def register(self, node_id: int, name: str, description: str = "", *, path: str | None = None) -> None:
+    def register(
+        self,
+        node_id: int,
+        name: str,
+        description: str = "",
+        *,
+        path: str | None = None,
+        parent: int | None = None,
+    ) -> None:
         """An operation of the program. It has a larger number than what it reads.
 
         One that nothing is linked to is a source, one that is linked to nothing a sink; `path` names the text
-        file that it reads or writes, so that rows can be asked for and shown.
+        file that it reads or writes, so that rows can be asked for and shown. `parent` is the operation that
+        this one is a step of: results leave out steps between others, and what goes through them is that
+        operation's. It is registered before, and the last step is linked to it.
         """
-        if isinstance(node_id, bool) or not isinstance(node_id, int) or not 0 <= node_id <= MAX_NUMBER:
-            raise LineageApiError(f"node_id {node_id!r} is not a number from 0 to {MAX_NUMBER}")
+        check_number(node_id)
         with self._running():
             if node_id in self._operations:
                 raise LineageApiError(
                     f"node {node_id} is registered already, as {self._operations[node_id].name!r}"
                 )
-            self._operations[node_id] = Operation(node_id, name, description, path)
+            if parent is not None:
+                self._check_parent(node_id, parent)
+            self._operations[node_id] = Operation(node_id, name, description, path, parent)
+
+    def _check_parent(self, node_id: int, parent: int) -> None:
+        whole = self._operation(parent)
+        if whole.parent is not None:
+            raise LineageApiError(
+                f"node {parent} is a step itself: node {node_id} is a step of node {whole.parent}, too"
+            )
+        if node_id >= parent:
+            raise LineageApiError(
+                f"node {node_id} is a step of node {parent}: an operation must have a larger number than its "
+                "steps"
+            )
 
     def link(self, source: int, target: int) -> None:
         """Records of `source` go into `target`."""
@@ -183,86 +203,87 @@ class LineageApi:
         `value`: what the record looks like, if that shall be stored; the first one of a record counts.
         """
         with self._running():
+            check_hash("hash_in", hash_in)
+            check_hash("hash_out", hash_out)
             operation = self._operation_of(flow_id)
-            if hash_in.startswith("read#"):
-                self._capture_read(operation, hash_in, hash_out, value)
-                return
-            record = self._records.get(hash_in)
-            if record is None:
-                raise LineageApiError(
-                    f"flow {flow_id}: hash_in {hash_in!r} is neither read#PARTITION#ROW nor the hash_out of "
-                    "an earlier flow"
-                )
-            parent, position = record
-            if parent.operation.number not in operation.parents:
-                raise LineageApiError(
-                    f"flow {flow_id}: {hash_in!r} is a record of node {parent.operation.number}, and no link "
-                    f"goes from there to node {operation.number}: call "
-                    f"link({parent.operation.number}, {operation.number}) first"
-                )
-            run, output = self._output(operation, hash_out)
-            run.add_flow(output, position, parent.number)
-            run.add_value(output, value)
+            place = self._names.input_place(operation, hash_in, f"flow {flow_id}")
+            if operation.parents:
+                _add_flows(self._names.output_place(operation, hash_out), [place], value)
+            else:
+                self._names.add_row(operation, place, hash_out, value)
 
-    def _capture_read(self, operation: Operation, hash_in: str, hash_out: str, value: Any) -> None:
-        if operation.parents:
+    def add_input(self, node: int, hash_in: str, tag: Hashable = None, reset: bool = False) -> None:
+        """Collect a record that goes into an operation: the next outputs of its tag come from it.
+
+        `hash_in`: as of `capture`. `tag`: whatever can be a key; inputs without one are a set of their own.
+        `reset`: forget first what was collected of this tag.
+        """
+        with self._running():
+            check_hash("hash_in", hash_in)
+            check_tag(tag)
+            operation = self._operation(node)
+            place = self._names.input_place(operation, hash_in, f"add_input({node}, {hash_in!r})")
+            if reset:
+                operation.collected.reset(tag)
+            operation.collected.add(tag, place)
+            operation.reads_rows = not operation.parents
+
+    def add_output(
+        self, node: int, hash_out: str, tag: Hashable = None, value: Any = None, reset: bool = False
+    ) -> None:
+        """A record that comes out of an operation, made of all inputs of its tag that are collected.
+
+        It has no inputs where none are. Given again it comes from those that were collected since, too. A
+        record of a source is one row. `hash_out`, `value`: as of `capture`. `reset`: forget then what was
+        collected of this tag.
+        """
+        with self._running():
+            check_hash("hash_out", hash_out)
+            check_tag(tag)
+            operation = self._operation(node)
+            if operation.parents:
+                output = self._names.output_place(operation, hash_out)
+                _add_flows(output, operation.collected.take_new(tag, hash_out), value)
+            else:
+                self._names.add_row(operation, self._row_of(operation, tag, hash_out), hash_out, value)
+            if reset:
+                operation.collected.reset(tag)
+
+    def fail(self, node: int, hash_in: str | None, error: BaseException, value: Any = None) -> None:
+        """The operation could not deal with a record: `lineage failures` shows it and its input rows.
+
+        It shows whether the program goes on or fails. `hash_in`: as of `capture`; None: the input that was
+        collected last, if any, which need not be the one. `value`: what the record looks like, if that shall
+        be stored.
+        """
+        with self._running():
+            check_error(error)
+            operation = self._operation(node)
+            if hash_in is None:
+                place = operation.collected.last
+            else:
+                check_hash("hash_in", hash_in)
+                place = self._names.input_place(operation, hash_in, f"fail({node}, {hash_in!r})")
+            self._failures += 1
+            if self._failures <= MAX_FAILURES:
+                assert self._publisher is not None
+                record = None if value is None else contract.typed_text(value)
+                self._publisher.fail(operation, place, error, record, is_certain=hash_in is not None)
+
+    def _row_of(self, operation: Operation, tag: Hashable, hash_out: str) -> Place:
+        """The one row that is collected of a source."""
+        rows, number = operation.collected.of(tag), operation.number
+        if len(rows) != 1:
             raise LineageApiError(
-                f"{hash_in!r}: node {operation.number} is no source, node {operation.parents[0]} is linked "
-                "to it"
+                f"add_output({number}, {hash_out!r}): nothing is linked to node {number}, so each of its "
+                f"records is one row, and {len(rows)} rows are collected: call "
+                f"add_input({number}, 'read#PARTITION#ROW', reset=True) before it"
             )
-        if hash_out in self._records:
-            raise LineageApiError(f"hash_out {hash_out!r} is the name of a record already")
-        run, row = self._row(operation, hash_in, "source")
-        name = f"{operation.number}#{hash_in}"
-        if name in self._records:
-            raise LineageApiError(f"{hash_in!r} was captured already; a row is one record of its source")
-        operation.reads_rows = True
-        run.records = max(run.records, row + 1)
-        self._records[name] = run, row
-        self._name(hash_out, run, row)
-        run.add_value(row, value)
+        return rows[0]
 
-    def _output(self, operation: Operation, hash_out: str) -> tuple[OperationRun, int]:
-        """Where the record stands, made if it is new."""
-        if hash_out.startswith("write#"):
-            run, row = self._row(operation, hash_out, "sink")
-            run.records = max(run.records, row + 1)
-            return run, row
-        record = self._records.get(hash_out)
-        if record is None:
-            run = self._run(operation, 0)
-            row, run.records = run.records, run.records + 1
-            self._name(hash_out, run, row)
-            return run, row
-        if record[0].operation is not operation:
-            raise LineageApiError(
-                f"hash_out {hash_out!r} names a record of node {record[0].operation.number}; give the one of "
-                f"node {operation.number} another name"
-            )
-        return record
-
-    def _name(self, hash_out: str, run: OperationRun, position: int) -> None:
-        """Remember the record, and take its name as its key."""
-        self._records[hash_out] = run, position
-        prefix = f"{contract.node_id(self.application_id, run.operation.number)}#"
-        run.add_key(position, hash_out.removeprefix(prefix))
-
-    def _row(self, operation: Operation, text: str, kind: str) -> tuple[OperationRun, int]:
-        """The row of a `source` or `sink` that `text` names."""
-        try:
-            parsed, partition, row = contract.parse_record_id(text)
-        except contract.ContractError as error:
-            raise LineageApiError(str(error)) from None
-        if parsed != kind or partition > MAX_NUMBER or row > MAX_POSITION:
-            raise LineageApiError(f"{text!r} is no row of a {kind}")
-        return self._run(operation, partition), row
-
-    def _run(self, operation: Operation, partition: int) -> OperationRun:
-        run = operation.runs.get(partition)
-        if run is None:
-            assert self._publisher is not None
-            run = operation.runs[partition] = OperationRun(operation, partition, self._publisher.send_block)
-        return run
+    def _new_run(self, operation: Operation, partition: int) -> OperationRun:
+        assert self._publisher is not None
+        return OperationRun(operation, partition, self._publisher.send_block)
 
     def _operation_of(self, flow_id: str) -> Operation:
         number = flow_id.removeprefix(f"{self.application_id}#").partition("#")[0]
@@ -273,7 +294,7 @@ class LineageApi:
         return self._operation(int(number))
 
     def _operation(self, number: int) -> Operation:
-        operation = self._operations.get(number)
+        operation = self._operations.get(number) if isinstance(number, int) else None
         if operation is None:
             raise LineageApiError(f"node {number} is not registered: call register({number}, name) first")
         return operation
@@ -287,3 +308,10 @@ class LineageApi:
                     f"{self.application_id} does not run: call inside of `with LineageApi(...)`"
                 )
             yield
+
+
+def _add_flows(output: Place, inputs: Sequence[Place], value: Any) -> None:
+    run, at = output
+    for of_run, position in inputs:
+        run.add_flow(at, position, of_run.number)
+    run.add_value(at, value)

@@ -12,23 +12,30 @@ from typing import Any
 
 from spark_agent import contract
 from spark_agent.delivery.producer import Delivery
+from spark_agent.emitter.collected_inputs import CollectedInputs
 
 #: A message leaves with so many flows, or texts of so many characters.
 MESSAGE_FLOWS = 10_000
 MESSAGE_CHARACTERS = 100_000
 
 
+def new_run_number() -> int:
+    return int.from_bytes(os.urandom(8), "little") % (contract.MAX_RUN - 1) + 1
+
+
 @dataclass
 class Operation:
-    """One operation of the program: a node of the contract."""
+    """One operation of the program: a node of the contract. `parent`: the one that it is a step of."""
 
     number: int
     name: str
     description: str
     path: str | None
+    parent: int | None = None
     parents: list[int] = field(default_factory=list)
     runs: dict[int, OperationRun] = field(default_factory=dict)  # by partition
     reads_rows: bool = False  # it has records from outside
+    collected: CollectedInputs[Place] = field(default_factory=CollectedInputs)
 
 
 class OperationRun:
@@ -42,7 +49,7 @@ class OperationRun:
     ) -> None:
         self.operation = operation
         self.partition = partition
-        self.number = int.from_bytes(os.urandom(8), "little") % (contract.MAX_RUN - 1) + 1
+        self.number = new_run_number()
         self.delivery = Delivery()
         self.blocks = 0
         self.records = 0  # all positions are below it
@@ -93,3 +100,7 @@ class OperationRun:
         if texts:
             self._send(self, relation, {"out": outputs, "text": texts})
             self._texts[relation], self._characters[relation] = ([], []), 0
+
+
+Place = tuple[OperationRun, int]
+"""A record: the run that has it, and its position there."""

@@ -19,7 +19,11 @@ from spark_agent.delivery.settings import AgentSettings
 from spark_agent.delivery.spool import host
 from spark_agent.delivery.wait_budget import WaitBudget
 from spark_agent.emitter.errors import LineageApiError
-from spark_agent.emitter.operations import Operation, OperationRun
+from spark_agent.emitter.operations import Operation, OperationRun, Place, new_run_number
+from spark_agent.emitter.program_errors import MAX_TYPE_CHARACTERS, frame_of, message_of
+
+#: Failures that are sent of one execution; a gap says how many the others are.
+MAX_FAILURES = 1_000
 
 
 class Publisher:
@@ -78,12 +82,15 @@ class Publisher:
         """The operation as a node. `is_read`: another operation is linked to it."""
         path = None if operation.path is None else os.path.abspath(operation.path)
         parents = operation.parents
+        kind = "operator" if parents and is_read else "sink" if parents else "source"
+        is_step = kind == "operator" and operation.parent is not None
         self.emit(
             contract.NODE_REGISTERED,
             node=operation.number,
             name=operation.name,
             description=operation.description or path or "",
-            kind="operator" if parents and is_read else "sink" if parents else "source",
+            kind="step" if is_step else kind,
+            operation=operation.parent if is_step else None,
             relation=contract.FLOWS if parents else contract.SOURCE,
             exact=True,
             dataset=None if path is None else dataset_at(path, "text"),
@@ -94,21 +101,65 @@ class Publisher:
             self.emit(contract.PARTITIONS, node=operation.number, partitions=[_file(path)])
 
     def commit(self, run: OperationRun, dropped: int) -> None:
+        self.emit(contract.RUN_COMMITTED, **_manifest(run, dropped))
+
+    def keep(self, run: OperationRun, dropped: int) -> None:
+        """The run does not count; a failure may be traced through it."""
+        self.emit(contract.RUN_KEPT, **_manifest(run, dropped))
+
+    def fail(
+        self,
+        operation: Operation,
+        failed_on: Place | None,
+        error: BaseException,
+        record: contract.Text | None,
+        *,
+        is_certain: bool,
+    ) -> None:
+        """`operation` could not deal with the record at `failed_on`: a run of its own that never counts.
+
+        What it has read is what the run of the record holds. A row that a source read is in the run itself.
+        """
+        is_source = not operation.parents
+        split = inputs = 0
+        position, node, read = None, operation.number if is_source else operation.parents[0], []
+        if failed_on is not None:
+            run, position = failed_on
+            node, split, inputs = run.operation.number, run.partition, max(run.records, position + 1)
+            read = [[run.number, 0, inputs]] if run.operation.parents else []
         self.emit(
-            contract.RUN_COMMITTED,
-            run=run.number,
-            split=run.partition,
-            attempt=0,
-            stage=0,
-            action=None,
-            input=run.operation.number,
-            nodes=[run.operation.number],
-            blocks=run.blocks,
-            dropped=dropped,
-            **({"spooled": run.delivery.spooled, "host": host()} if run.delivery.spooled else {}),
-            inputs=run.records,
-            outputs=run.records,
+            contract.RUN_FAILED,
+            **_head(new_run_number(), split, node, [] if is_source else [operation.number]),
+            blocks=0,
+            dropped=0,
+            inputs=inputs,
+            outputs=0,
+            read=read,
+            failed_node=operation.number,
+            position=position,
+            certain=is_certain,
+            error=type(error).__name__[:MAX_TYPE_CHARACTERS],
+            message=message_of(error),
+            frame=frame_of(error),
+            record=record,
         )
+
+
+def _manifest(run: OperationRun, dropped: int) -> dict[str, Any]:
+    return {
+        **_head(run.number, run.partition, run.operation.number, [run.operation.number]),
+        "blocks": run.blocks,
+        "dropped": dropped,
+        **({"spooled": run.delivery.spooled, "host": host()} if run.delivery.spooled else {}),
+        "inputs": run.records,
+        "outputs": run.records,
+    }
+
+
+def _head(run: int, split: int, node: int, nodes: list[int]) -> dict[str, Any]:
+    """What is said of every run of a program that is no Spark job."""
+    fields = {"run": run, "split": split, "attempt": 0, "stage": 0, "action": None}
+    return {**fields, "input": node, "nodes": nodes}
 
 
 def _file(path: str) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 accepts, and whose records others read. Pure.
 
 Spark drops what a failed attempt reports to the driver, and keeps what it has cached. So such a run reports
-itself (`run_kept`), and counts if, and only if, a run that counts has read what it made.
+itself (`run_kept`), and counts if, and only if, a run that counts has read what it made. A program without
+Spark that fails reports its runs so: they count where a failed run has read them.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ def that_were_read(
             new |= readable.caches[runs[number].input]
         if number in candidates:
             new |= readable.of_same_attempt(nodes, candidates[number])
+            new |= readable.of_program(nodes, candidates[number])
         new -= reached
         reached |= new
         frontier.extend(new)
@@ -97,13 +99,22 @@ class _ReadableBy:
         default_factory=lambda: defaultdict(set)
     )  # (attempt, node)
     attempts: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
+    programs: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))  # by node
 
     def of_same_attempt(self, nodes: _Nodes, run: TaskRun) -> set[int]:
         """What its attempt had read and made for this run."""
         inputs = self.inputs[run.attempt, run.input]
-        if nodes[run.input].relation == contract.PRODUCT:
+        node = nodes.get(run.input)
+        if node is not None and node.relation == contract.PRODUCT:
             return inputs | self.attempts[run.attempt]  # its flows name which of these were its sides
         return inputs
+
+    def of_program(self, nodes: _Nodes, run: TaskRun) -> set[int]:
+        """What a program without Spark had made for this run: its flows name which of these it has read."""
+        node = nodes.get(run.input)
+        if node is None or not _is_of_program(run):
+            return set()
+        return set().union(*(self.programs[parent] for parent in node.parents))
 
 
 def _readable_by(nodes: _Nodes, candidates: _Runs, targets: Mapping[int, Collection[int]]) -> _ReadableBy:
@@ -120,11 +131,18 @@ def _readable_by(nodes: _Nodes, candidates: _Runs, targets: Mapping[int, Collect
     }
     for number, run in candidates.items():
         readable.attempts[run.attempt].add(number)
+        if _is_of_program(run):
+            readable.programs[run.input].add(number)
         if has_ids(nodes, run) and not _is_cache(nodes, run):
             named = groups.get(run.nodes[-1]) if run.nodes else run.input
             for target in () if named is None else targets.get(named, ()):
                 readable.inputs[run.attempt, target].add(number)
     return readable
+
+
+def _is_of_program(run: TaskRun) -> bool:
+    """Does it hold one operation of a program without Spark (docs/contract.md)?"""
+    return run.nodes == (run.input,)
 
 
 def _is_cache(nodes: _Nodes, run: TaskRun) -> bool:

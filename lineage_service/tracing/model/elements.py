@@ -108,6 +108,7 @@ class FailedRun:
     frame: str | None
     record: tuple[str, str] | None  # (type, text)
     time: int
+    event: int  # its number in the application; 0 where it has none
     blocks: int  # that its task has sent
     is_stored: bool = False  # all of these are there
 

@@ -94,6 +94,7 @@ class EventLog:
             frame=event["frame"],
             record=None if record is None else (record[0], record[1]),
             time=event["time"],
+            event=event.get("event", 0),
             blocks=event["blocks"],
         )
         self.failed.setdefault(failed.run.number, failed)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from lineage_service.errors import InvalidQueryError, NotFoundError
-from lineage_service.lineage import FailedRecord, Failure, Failures, SourceRow, Trace
+from lineage_service.lineage import ApplicationError, FailedRecord, Failure, Failures, SourceRow, Trace
 from lineage_service.queries import TraceQuery
 from lineage_service.tracing.model.elements import FailedRun, TaskRun, TopologyNode
 from lineage_service.tracing.model.topology import Topology
@@ -26,6 +26,8 @@ __all__ = ["FailureReader"]
 _MOST_ROWS = 100
 #: Failed attempts whose input rows are looked for.
 _MOST_TRACED = 200
+#: Messages that begin with so many equal characters are the same: that of an end may be cut.
+_SAME = 900
 _TASK = re.compile(r"Task (?P<partition>[0-9]+) in stage (?P<stage>[0-9]+)")
 
 _LAST_READ = "it is the last record that was read, or one of a group"
@@ -38,7 +40,8 @@ _NOT_REPORTED = (
 )
 _NO_REPORT = (
     "No task has reported which record it failed on. So it is when a worker is killed, when the driver or "
-    "the JVM fails, in queries of DataFrames, and in jobs that an operation runs for itself."
+    "the JVM fails, in queries of DataFrames, in jobs that an operation runs for itself, and in a program "
+    "without Spark that does not say it."
 )
 _NOT_ALL = "Of some failures the record is not known for sure: `reason` says why."
 _OPEN = "The lineage of the application is not complete: failures may be missing."
@@ -107,7 +110,8 @@ class FailureReader:
         """By the time of their first attempts."""
         groups: dict[object, list[tuple[FailedRun, _Sources]]] = defaultdict(list)
         runs = sorted(
-            opened.graph.topology.failed.values(), key=lambda failed: (failed.time, failed.run.number)
+            opened.graph.topology.failed.values(),
+            key=lambda failed: (failed.time, failed.event, failed.run.number),
         )
         for at, failed in enumerate(runs):
             sources = self._sources(opened, failed) if at < _MOST_TRACED else _Sources(reason=_NO_POSITION)
@@ -224,8 +228,17 @@ def _unreported(opened: Opened, reported: set[int | None]) -> Iterator[Failure]:
             said = node.outcome.error if node.outcome is not None else None
             kind, message, frame = ("", "", None) if said is None else (said.type, said.message, said.frame)
             yield _without_record(topology, kind, message, frame, node)
-    if error is not None and error.node_id is None and not failed:
+    if error is not None and error.node_id is None and not failed and not _is_reported(topology, error):
         yield _without_record(topology, error.type, error.message, error.frame, None)
+
+
+def _is_reported(topology: Topology, error: ApplicationError) -> bool:
+    """Is the error that has ended the application among those with a record?"""
+    return any(
+        (failed.error, failed.frame) == (error.type, error.frame)
+        and failed.message.partition("\n")[0][:_SAME] == error.message[:_SAME]
+        for failed in topology.failed.values()
+    )
 
 
 def _without_record(

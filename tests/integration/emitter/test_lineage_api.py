@@ -119,3 +119,112 @@ def test_a_file_of_a_node_is_its_dataset(wire: Wire, tmp_path: Path) -> None:
     (record,) = answer.start
     assert record.source is not None
     assert (record.key, record.source.text, record.source.warning) == ("b", "b", None)
+
+
+def read_and_sum(lineage: LineageApi, path: Path, *, is_fatal: bool) -> None:
+    """Sums numbers by letter with timed capture; the sum of `b` fails at a row that holds none."""
+    lineage.register(0, "read", path=str(path))
+    lineage.register(1, "split")
+    lineage.register(3, "sum")
+    lineage.register(2, "group", parent=3)
+    for source, target in ((0, 1), (1, 2), (2, 3)):
+        lineage.link(source, target)
+    for row, line in enumerate(path.read_text().splitlines()):
+        letter, text = line.split()
+        lineage.add_input(0, f"read#0#{row}", reset=True)
+        lineage.add_output(0, line, value=line)
+        lineage.add_input(1, line, reset=True)
+        lineage.add_output(1, f"fields of {line}")
+        lineage.add_input(2, f"fields of {line}", tag=letter)
+        lineage.add_output(2, f"group {letter}", tag=letter)
+        try:
+            _ = int(text)
+        except ValueError as error:
+            lineage.fail(3, f"group {letter}", error, text)
+            lineage.fail(1, line, error)
+            if is_fatal:
+                raise
+    for letter in "ab":
+        lineage.capture("3#", f"group {letter}", f"sum {letter}")
+
+
+@pytest.mark.parametrize("is_fatal", [False, True])
+def test_a_failure_leads_to_the_rows_that_its_record_was_made_of(
+    is_fatal: bool, wire: Wire, tmp_path: Path
+) -> None:
+    (tmp_path / "in.txt").write_text("a 1\nb 2\nb x\na 3\n")
+    try:
+        with LineageApi(APP, "") as lineage:
+            read_and_sum(lineage, tmp_path / "in.txt", is_fatal=is_fatal)
+    except ValueError:
+        assert is_fatal
+    questions = wire.questions(tmp_path)
+    answer = questions.failures(APP)
+    assert answer.complete
+    first, second = answer.failures
+    assert (first.error, first.name, first.exact, first.attempts) == ("ValueError", "sum", True, 1)
+    assert first.record is not None
+    assert (first.record.node_id, first.record.record_id, first.record.value) == (f"{APP}#2", "0#1", "x")
+    assert [(row.line, row.text) for row in first.sources] == [(2, "b 2"), (3, "b x")]
+    assert (second.name, second.exact, [row.line for row in second.sources]) == ("split", True, [3])
+    assert (first.frame or "").startswith(f"{__file__}:")
+    ways = trace(questions, failure=1)
+    assert [node.name for node in ways.nodes] == ["group", "split", "read"]
+    state = questions.application(APP)
+    assert (state.state, state.complete) == ("failed" if is_fatal else "ended", True)
+    if is_fatal:  # nothing else of it counts
+        with pytest.raises(NotFoundError):
+            trace(questions, node="1", key="fields of a 1")
+        assert [node.records for node in questions.graph(APP).nodes] == [0, 0, 0]
+    else:
+        assert found(trace(questions, node="3", key="sum b")) == {
+            "sum": ["sum b"],
+            "split": ["fields of b 2", "fields of b x"],
+            "read": ["b 2", "b x"],
+        }
+
+
+def test_a_row_that_a_source_could_not_read_is_a_failure(wire: Wire, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("1\nx\n")
+    with LineageApi(APP, "") as lineage:
+        lineage.register(0, "read", path=str(tmp_path / "in.txt"))
+        lineage.capture("0#", "read#0#0", "one")
+        lineage.fail(0, "read#0#1", ValueError("x"))
+    (failure,) = wire.questions(tmp_path).failures(APP).failures
+    assert (failure.name, failure.exact) == ("read", True)
+    assert [(row.line, row.text) for row in failure.sources] == [(2, "x")]
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+@pytest.mark.parametrize("is_fatal", [False, True])
+def test_no_failure_is_exact_without_the_flows_on_its_way(
+    is_fatal: bool, lost: int, wire: Wire, tmp_path: Path
+) -> None:
+    (tmp_path / "in.txt").write_text("a 1\nb x\n")
+    try:
+        with LineageApi(APP, "") as lineage:
+            read_and_sum(lineage, tmp_path / "in.txt", is_fatal=is_fatal)
+    except ValueError:
+        assert is_fatal
+    flows = wire.messages[contract.FLOW_TOPIC]
+    flows[:] = [message for message in flows if contract.decode_block(message).node != lost]
+    answer = wire.questions(tmp_path).failures(APP)
+    assert [failure.exact for failure in answer.failures] == [False, True]  # a line of the source needs none
+    assert not answer.complete
+
+
+def test_a_failed_program_that_did_not_say_where_has_a_failure_without_a_record(
+    wire: Wire, tmp_path: Path
+) -> None:
+    def divide() -> None:
+        with LineageApi(APP, "") as lineage:
+            two_sources(lineage)
+            _ = 1 // 0
+
+    with pytest.raises(ZeroDivisionError):
+        divide()
+    answer = wire.questions(tmp_path).failures(APP)
+    assert [(failure.error, failure.record, failure.exact) for failure in answer.failures] == [
+        ("ZeroDivisionError", None, False)
+    ]
+    assert "without Spark" in answer.how

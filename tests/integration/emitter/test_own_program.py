@@ -16,7 +16,7 @@ from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQueries
 
 ROOT = Path(__file__).parents[3]
-ORDERS = "shop,state,amount\nNorth,paid,10\nSouth,paid,7\nNorth,open,90\nNorth,paid,5\n"
+ORDERS = "shop,state,amount\nNorth,paid,10\nSouth,paid,7\nNorth,open,90\nNorth,paid,5\nSouth,paid,seven\n"
 
 
 @pytest.fixture
@@ -78,3 +78,8 @@ def test_a_sum_is_traced_to_its_rows(folder: Path, group: str) -> None:
     assert [node.name for node in questions.trace(application, open_order).nodes] == ["read"]
     by_key = questions.trace(application, TraceQuery(direction="backward", node="2", key="South"))
     assert [record.source.text for record in by_key.nodes[-1].records if record.source] == ["South,paid,7"]
+
+    (failure,) = questions.failures(application).failures
+    assert (failure.error, failure.name, failure.exact) == ("ValueError", "filter", True)
+    assert [(row.line, row.text) for row in failure.sources] == [(6, "South,paid,seven")]
+    assert (failure.frame or "").startswith(str(ROOT / "examples" / "own_program.py"))

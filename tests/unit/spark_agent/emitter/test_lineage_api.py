@@ -83,6 +83,28 @@ Call = Callable[[LineageApi], None]
         (lambda it: it.capture("1#0", "a", "c"), "names a record of node 2"),
         (lambda it: it.capture("1#0", "a", "write#0"), "none of read#PARTITION#ROW"),
         (lambda it: it.capture("1#0", "a", f"write#0#{2**54}"), "no row of a sink"),
+        (lambda it: it.capture("1#0", 7, "x"), "hash_in 7 is no text"),
+        (lambda it: it.capture("1#0", "a", None), "hash_out None is no text"),
+        (lambda it: it.add_input(7, "a"), "node 7 is not registered"),
+        (lambda it: it.add_input([], "a"), r"node \[\] is not registered"),
+        (lambda it: it.add_input(1, "nobody"), r"add_input\(1, 'nobody'\): hash_in 'nobody' is neither"),
+        (lambda it: it.add_input(1, "c"), r"add_input\(1, 'c'\): 'c' is a record of node 2, and no link"),
+        (lambda it: it.add_input(1, b"a"), "hash_in b'a' is no text"),
+        (lambda it: it.add_input(1, "a", tag=["k"]), r"tag \['k'\] cannot be a key"),
+        (lambda it: it.add_input(0, "a"), "no link goes from there to node 0"),
+        (lambda it: it.add_input(0, "read#0"), "none of read#PARTITION#ROW"),
+        (lambda it: it.add_output(7, "x"), "node 7 is not registered"),
+        (lambda it: it.add_output(1, 3), "hash_out 3 is no text"),
+        (lambda it: it.add_output(1, "x", tag={}), "cannot be a key"),
+        (lambda it: it.add_output(1, "c"), "names a record of node 2"),
+        (lambda it: it.add_output(0, "x"), r"and 0 rows are collected: call add_input\(0, 'read#"),
+        (lambda it: it.fail(7, "a", ValueError()), "node 7 is not registered"),
+        (lambda it: it.fail(1, "nobody", ValueError()), r"fail\(1, 'nobody'\): hash_in 'nobody' is neither"),
+        (lambda it: it.fail(1, "c", ValueError()), r"call link\(2, 1\) first"),
+        (lambda it: it.fail(1, "a", "no number"), "error 'no number' is no exception"),
+        (lambda it: it.fail(1, 5, ValueError()), "hash_in 5 is no text"),
+        (lambda it: it.register(3, "x", parent=7), "node 7 is not registered"),
+        (lambda it: it.register(3, "x", parent=2), "must have a larger number than its steps"),
     ],
 )
 def test_a_call_that_cannot_be_meant_is_refused_and_takes_nothing(call: Call, text: str, wire: Wire) -> None:
@@ -99,10 +121,35 @@ def test_a_call_that_cannot_be_meant_is_refused_and_takes_nothing(call: Call, te
     assert [block.relation for block in wire.blocks] == [contract.KEYS] * 2
 
 
-@pytest.mark.parametrize("application_id", ["", "a#b", "/etc", "x" * 201])
-def test_an_application_needs_an_id_that_can_name_a_folder(application_id: str) -> None:
-    with pytest.raises(LineageApiError, match="is not 1 to 200 letters"):
+@pytest.mark.parametrize("application_id", ["", "a#b", "/etc", "x" * 201, 7])
+def test_an_application_needs_an_id_that_can_name_a_folder(application_id: Any) -> None:
+    with pytest.raises(LineageApiError, match=r"^application_id .* is not 1 to 200 letters"):
         LineageApi(application_id, "")
+    with pytest.raises(LineageApiError, match=r"^parent_application .* is not 1 to 200 letters"):
+        LineageApi(APP, "", parent_application=application_id)
+
+
+def test_the_start_names_what_started_the_program(wire: Wire) -> None:
+    with pytest.raises(LineageApiError, match="cannot be its own parent"):
+        LineageApi(APP, "", parent_application=APP)
+    with LineageApi(APP, "", parent_application="flow-7"):
+        pass
+    assert [event["parent"] for event in wire.of(contract.APPLICATION_STARTED)] == [{"run": "flow-7"}]
+
+
+def test_a_step_has_an_operation_of_its_own(wire: Wire) -> None:
+    with LineageApi(APP, "") as lineage:
+        lineage.register(0, "read")
+        lineage.register(9, "join")
+        lineage.register(1, "hash", parent=9)
+        with pytest.raises(LineageApiError, match="node 1 is a step itself: node 2 is a step of node 9, too"):
+            lineage.register(2, "x", parent=1)
+        lineage.link(0, 1)
+        lineage.link(1, 9)
+    kinds = {
+        event["node"]: (event["kind"], event["operation"]) for event in wire.of(contract.NODE_REGISTERED)
+    }
+    assert kinds == {0: ("source", None), 1: ("step", 9), 9: ("sink", None)}
 
 
 def test_nothing_is_told_outside_of_the_with_block(wire: Wire) -> None:
@@ -141,6 +188,133 @@ def test_threads_may_capture_at_the_same_time(wire: Wire) -> None:
     ]
     assert len(set(pairs)) == len(pairs) == 2_000
     assert {out for out, _, _ in pairs} == {0}
+
+
+def flows(wire: Wire) -> list[tuple[int, int]]:
+    """(output, input)."""
+    return [
+        pair
+        for block in wire.blocks
+        if block.relation == contract.PAIRS
+        for pair in zip(block.columns["out"], block.columns["in"], strict=True)
+    ]
+
+
+def read_and_map(lineage: LineageApi, rows: int) -> None:
+    lineage.register(0, "read")
+    lineage.register(1, "map")
+    lineage.link(0, 1)
+    for row in range(rows):
+        lineage.add_input(0, f"read#0#{row}", reset=True)
+        lineage.add_output(0, f"row {row}")
+
+
+def test_a_running_sum_has_one_flow_for_each_input(wire: Wire) -> None:
+    with LineageApi(APP, "") as lineage:
+        read_and_map(lineage, 100)
+        for row in range(100):
+            lineage.add_input(1, f"row {row}")
+            lineage.add_input(1, f"row {row}")
+            lineage.add_output(1, "sum")
+    assert flows(wire) == [(0, row) for row in range(100)]
+
+
+def test_an_output_before_any_input_has_none(wire: Wire) -> None:
+    with LineageApi(APP, "") as lineage:
+        read_and_map(lineage, 1)
+        lineage.add_input(1, "row 0", tag="a")
+        lineage.add_output(1, "nothing", tag="b")
+        lineage.add_output(1, "still nothing")
+        lineage.add_output(1, "a row", tag="a", value=7, reset=True)
+        lineage.add_output(1, "forgotten", tag="a")
+    assert flows(wire) == [(2, 0)]
+    assert [event["outputs"] for event in wire.of(contract.RUN_COMMITTED)] == [1, 4]
+
+
+def test_a_refused_call_resets_nothing(wire: Wire) -> None:
+    with LineageApi(APP, "") as lineage:
+        read_and_map(lineage, 1)
+        lineage.add_input(1, "row 0")
+        with pytest.raises(LineageApiError):
+            lineage.add_input(1, "nobody", reset=True)
+        with pytest.raises(LineageApiError):
+            lineage.add_output(1, "row 0", reset=True)
+        lineage.add_output(1, "made")
+    assert flows(wire) == [(0, 0)]
+
+
+def test_a_record_of_a_source_is_one_row(wire: Wire) -> None:
+    with LineageApi(APP, "") as lineage:
+        lineage.register(0, "left")
+        lineage.register(1, "right")
+        lineage.add_input(1, "read#0#0")
+        with pytest.raises(LineageApiError, match="node 1 read records from outside"):
+            lineage.link(0, 1)
+        lineage.add_input(1, "read#0#1")
+        with pytest.raises(LineageApiError, match="and 2 rows are collected"):
+            lineage.add_output(1, "both")
+
+
+def test_a_failure_is_sent_at_once(wire: Wire) -> None:
+    at_once = []
+
+    def divide() -> None:
+        with LineageApi(APP, "") as lineage:
+            read_and_map(lineage, 3)
+            try:
+                _ = 1 // 0
+            except ZeroDivisionError as error:
+                lineage.fail(1, "row 2", error, {"price": 0})
+                at_once.extend(wire.of(contract.RUN_FAILED))
+                raise
+
+    with pytest.raises(ZeroDivisionError):
+        divide()
+    (event,) = at_once
+    assert (event["input"], event["nodes"], event["failed_node"]) == (0, [1], 1)
+    assert (event["split"], event["position"], event["certain"]) == (0, 2, True)
+    assert (event["error"], event["message"]) == ("ZeroDivisionError", "integer division or modulo by zero")
+    assert event["record"] == ["json", '{"price": 0}']
+    (end,) = wire.of(contract.APPLICATION_ENDED)
+    assert end["state"] == contract.FAILED
+    assert end["error"] == {"type": event["error"], "message": event["message"], "frame": event["frame"]}
+    assert len(wire.of(contract.RUN_KEPT)) == 1
+    assert wire.of(contract.RUN_COMMITTED) == []
+
+
+def test_without_a_hash_the_input_that_was_collected_last_is_meant(wire: Wire) -> None:
+    with LineageApi(APP, "") as lineage:
+        read_and_map(lineage, 2)
+        lineage.fail(1, None, ValueError("jdbc:postgresql://me:secret@db/x"))
+        lineage.add_input(1, "row 0")
+        lineage.add_input(1, "row 1", tag="other")
+        lineage.fail(1, None, ValueError())
+    failed = wire.of(contract.RUN_FAILED)
+    assert [(event["position"], event["certain"]) for event in failed] == [(None, False), (1, False)]
+    assert "secret" not in failed[0]["message"]
+
+
+def test_failures_without_end_are_counted(wire: Wire) -> None:
+    with LineageApi(APP, "") as lineage:
+        read_and_map(lineage, 1)
+        for _ in range(1_003):
+            lineage.fail(1, "row 0", ValueError())
+    assert len(wire.of(contract.RUN_FAILED)) == 1_000
+    assert [event["reason"] for event in wire.of(contract.GAP)] == [
+        "failures of the program beyond the first 1000: 3"
+    ]
+
+
+def test_an_error_that_cannot_say_what_it_is(wire: Wire) -> None:
+    class Odd(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    with LineageApi(APP, "") as lineage:
+        read_and_map(lineage, 1)
+        lineage.fail(1, "row 0", Odd())
+    (event,) = wire.of(contract.RUN_FAILED)
+    assert (event["error"], event["message"], event["frame"]) == ("Odd", "", None)
 
 
 def test_the_package_offers_it_and_imports_nothing_for_it() -> None:
