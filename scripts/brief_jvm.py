@@ -69,9 +69,10 @@ def _link(home: Path) -> None:
     for name in ("bin", "sbin", "jars", "data"):
         if (installed / name).exists():
             (home / name).symlink_to(installed / name)
-    for path in (installed / libraries).iterdir():
-        if path.name != _ZIP:
-            (home / libraries / path.name).symlink_to(path)
+    for folder in (libraries, libraries.parent):  # the second has the script of PySpark's shell
+        for path in (installed / folder).iterdir():
+            if path.name not in (_ZIP, libraries.name):
+                (home / folder / path.name).symlink_to(path)
 
 
 def _make_archive() -> None:

@@ -148,7 +148,7 @@ def test_every_command_of_the_tutorial_does_what_it_says(clone: Clone, shell: Sh
     assert compared >= 4
     told_notices = re.findall(r"^lineage: .+$", TUTORIAL.read_text("utf-8"), re.M)
     notices = re.findall(r"^lineage: .+$", shell.all_errors(), re.M)
-    assert (len(told_notices), len(notices)) == (2, 4)  # of two jobs
+    assert (len(told_notices), len(notices)) == (2, 4), notices  # of two jobs
     for told_notice, notice in zip(told_notices, notices, strict=False):
         assert is_as_told(notice, told_notice), f"{notice}\nbut the page says\n{told_notice}"
 
