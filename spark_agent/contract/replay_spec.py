@@ -1,0 +1,65 @@
+"""What a replay does: the file that `lineage replay` writes and the agent reads, before the job's first line.
+
+The environment variable LINEAGE_REPLAY names the file. The agent answers with `REPORT` in the sandbox.
+Promises that a spec which is not understood refuses the replay: no job runs unguarded instead.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from spark_agent.contract.errors import ContractError
+from spark_agent.contract.field_types import Boolean, Integer, ListOf, MapOf, Object, OneOf, Text
+from spark_agent.contract.ids import APPLICATION_ID, APPLICATION_ID_RULE
+from spark_agent.contract.limits import MAX_NUMBER
+from spark_agent.contract.row_sets import ROW_SOURCE
+
+__all__ = ["MODES", "OUTPUTS", "REPLAY_REPORT", "REPLAY_SPEC", "SPEC_VARIABLE", "STRATEGIES", "decode_spec"]
+
+#: Names the file of the spec.
+SPEC_VARIABLE = "LINEAGE_REPLAY"
+#: In the sandbox: where sinks write (`out/NODE-NAME`), and what the agent says of the run.
+OUTPUTS, REPLAY_REPORT = "out", "report.json"
+#: `only` the rows of the sources, all `without` them, all with some texts `replace`d, or `all` rows.
+MODES = ("only", "without", "replace", "all")
+#: How the rows were chosen: those of the lineage, with rows added by `repair`, or all with the way `watch`ed.
+STRATEGIES = ("rows", "repair", "watch")
+
+_TEXT, _FLAG = Text(), Boolean()
+_PATH = Text(r"/[^\u0000]*", "an absolute path")
+#: A source as in a row set. `texts`: the lines to read, by partition, in the place of its file.
+#: `replaced`: the new text of a record, by partition and position in it.
+_SOURCE = Object(
+    {**ROW_SOURCE.required},
+    {
+        **ROW_SOURCE.optional,
+        "texts": MapOf(ListOf(_TEXT), "[0-9]+") | None,
+        "replaced": MapOf(MapOf(_TEXT, "[0-9]+"), "[0-9]+") | None,
+    },
+)
+REPLAY_SPEC = Object(
+    {
+        "version": Integer(1, 1),
+        "replay": Text("[a-z0-9-]{1,64}", "a replay's id"),
+        "of": Text(APPLICATION_ID.pattern, APPLICATION_ID_RULE),
+        "mode": OneOf(MODES),
+        "strategy": OneOf(STRATEGIES),
+        "round": Integer(MAX_NUMBER),
+        "sandbox": _PATH,
+        "sources": ListOf(_SOURCE),
+        # Files and folders that the application read or wrote: nothing below them may change.
+        "protected": ListOf(_TEXT),
+    },
+    {"skip_failing": _FLAG, "step": _FLAG, "run_foreach": _FLAG, "allow_processes": _FLAG},
+)
+
+
+def decode_spec(text: str | bytes) -> dict[str, Any]:
+    """The spec that a file holds. Raises ContractError, which names the field."""
+    try:
+        spec = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ContractError(f"the replay's spec is not JSON: {error}") from None
+    REPLAY_SPEC.check(spec)
+    return dict(spec)
