@@ -22,6 +22,7 @@ from lineage_service.lineage import (
     Graph,
     Missing,
     RecordPage,
+    RowSet,
     Trace,
     Values,
 )
@@ -44,9 +45,24 @@ def column_names(text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StartQuery:
+    """One start of several: the fields of a TraceQuery that name one."""
+
+    record: str | None = None
+    node: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    key: str | None = None
+    path: str | None = None
+    row: int | None = None
+    failure: int | None = None
+    where: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TraceQuery:
     """A trace from one start: record, or node with partition and offset, or node with key, or path with row,
-    or failure.
+    or failure. Or from all of `starts`.
 
     `node` also resolves an ambiguous record or path.
     """
@@ -63,6 +79,8 @@ class TraceQuery:
     failure: int | None = None
     #: With `path`, a file, folder or glob, or with `node`: start at all rows that fulfil this condition.
     where: str | None = None
+    #: Start at all of these; then none of the fields above is given.
+    starts: tuple[StartQuery, ...] = ()
     to: str | None = None
     depth: int | None = None
     #: List records of this node only; the others are counted.
@@ -86,6 +104,15 @@ class TraceQuery:
     def crosses_applications(self) -> bool:
         """Whether the trace continues in other applications."""
         return self.across and self.to is None and self.depth is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowSetQuery:
+    """The rows of an application's sources that some of its records were made of."""
+
+    starts: tuple[StartQuery, ...]
+    #: List the texts of at most this many rows of each source.
+    limit: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +242,8 @@ class Queries(Protocol):
     def rows(self, query: RowQuery) -> Choices: ...
 
     def trace(self, application_id: str, query: TraceQuery) -> Trace: ...
+
+    def row_set(self, application_id: str, query: RowSetQuery) -> RowSet: ...
 
     def values(self, application_id: str, record: str, node: str | None) -> Values: ...
 

@@ -6,13 +6,14 @@ service made the values.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from lineage_service.lineage import Result
 
-__all__ = ["json_bytes"]
+__all__ = ["json_bytes", "json_value"]
 
 _ADAPTERS: dict[type[Result], TypeAdapter[Any]] = {}
 
@@ -23,3 +24,8 @@ def json_bytes(result: Result, *, indent: int | None = None) -> bytes:
     if kind not in _ADAPTERS:
         _ADAPTERS[kind] = TypeAdapter(kind)
     return _ADAPTERS[kind].dump_json(result, indent=indent, by_alias=True)
+
+
+def json_value(result: Result) -> Any:
+    """What a reader of its JSON has."""
+    return json.loads(json_bytes(result))

@@ -27,6 +27,7 @@ from lineage_service.lineage import (
     Record,
     RecordPage,
     RowEnd,
+    RowSet,
     Trace,
     TracedNode,
     Values,
@@ -44,6 +45,7 @@ __all__ = [
     "NODE_COLUMNS",
     "RECORD_COLUMNS",
     "ROW_COLUMNS",
+    "ROW_SET_COLUMNS",
     "TRACE_COLUMNS",
     "VALUE_COLUMNS",
     "application_lines",
@@ -58,6 +60,7 @@ __all__ = [
     "node_lines",
     "record_lines",
     "record_table",
+    "row_set_lines",
     "row_table",
     "trace_lines",
     "trace_table",
@@ -314,3 +317,27 @@ def failure_lines(failures: Failures) -> Iterator[Line]:
                 *(failure.name, failure.call_site, failure.stage, failure.partition, failure.attempts),
                 *(claim(failure.recovered), *place, *source, claim(failure.exact), failure.reason),
             )
+
+
+ROW_SET_COLUMNS = (
+    *("node_id", "name", "call_site", "whole", "why", "partition", "first_offset"),
+    *("path", "first_row", "first_line", "count"),
+)
+
+
+def row_set_lines(row_set: RowSet) -> Iterator[Line]:
+    """A line for each range of rows; of a source without files, for each range of records."""
+    for source in row_set.sources:
+        node_id = f"{row_set.application}#{source.node}"
+        about = (node_id, source.name, source.call_site, claim(source.whole), source.why)
+        ranges = [
+            (None, None, file.path, first, first + 1, count)
+            for file in source.files
+            for first, count in file.rows
+        ] or [
+            (split.split, first, None, None, None, count)
+            for split in source.splits
+            for first, count in split.positions
+        ]
+        for cells in ranges or [(None,) * 5 + ((None if source.whole else 0),)]:
+            yield (*about, *cells)

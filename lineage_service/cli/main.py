@@ -115,6 +115,11 @@ COMMANDS: dict[str, Entry] = {
     "trace": Entry(
         "lineage_service.cli.query.trace:command", "what a record was made of, or what became of it", _STORE
     ),
+    "rows": Entry(
+        "lineage_service.cli.query.rows:command",
+        "which input rows records were made of, as a row set, or as files of just these rows",
+        _STORE,
+    ),
     "missing": Entry(
         "lineage_service.cli.query.missing:command",
         "why a row of an input is not in the output: at which operation it ended",

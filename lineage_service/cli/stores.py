@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from lineage_service.lineage import Materialized
     from lineage_service.queries import Queries, TraceQuery
     from lineage_service.settings import Settings
+    from lineage_service.tracing.query.service import LineageQueries
 
 
 def open_queries(settings: Settings, *, makes_store: bool = True) -> Queries:
@@ -24,6 +25,14 @@ def open_queries(settings: Settings, *, makes_store: bool = True) -> Queries:
 
     store = open_store(settings) if makes_store else existing_store(settings)
     return LineageQueries(store, time_budget_s=settings.trace_seconds)
+
+
+def open_lineage(settings: Settings) -> LineageQueries:
+    """The same of a flow store that is there, with the files of the jobs. Raises NoStoreError."""
+    from lineage_service.store.flow_store import existing_store
+    from lineage_service.tracing.query.service import LineageQueries
+
+    return LineageQueries(existing_store(settings), time_budget_s=settings.trace_seconds)
 
 
 def open_materializer(settings: Settings) -> Callable[[str, TraceQuery], Materialized] | None:

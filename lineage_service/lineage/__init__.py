@@ -42,6 +42,7 @@ from lineage_service.lineage.missing_rows import (
 from lineage_service.lineage.places import Column, Dataset, Symlink
 from lineage_service.lineage.records import Choice, Choices, Record, RecordPage, Remark, SourceRow
 from lineage_service.lineage.results import Direction, Result, doc
+from lineage_service.lineage.row_sets import AskedRecord, RowSet, RowSetFile, RowSetSource, RowSetSplit
 from lineage_service.lineage.traces import (
     Flow,
     Materialized,
@@ -60,6 +61,7 @@ __all__ = [
     "ApplicationState",
     "Applications",
     "AskedInput",
+    "AskedRecord",
     "ChangedInput",
     "ChangedRow",
     "Choice",
@@ -102,6 +104,10 @@ __all__ = [
     "Result",
     "RowEnd",
     "RowOfInput",
+    "RowSet",
+    "RowSetFile",
+    "RowSetSource",
+    "RowSetSplit",
     "SourceRow",
     "Symlink",
     "Trace",

@@ -6,14 +6,17 @@ import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lineage_service.cli.stores import open_queries
+from lineage_service.cli.stores import open_lineage, open_queries
 from lineage_service.errors import InvalidQueryError, NotFoundError, UnknownApplicationError
 from lineage_service.newest_application import LAST, NoApplicationError
 from lineage_service.queries import ALL_COLUMNS, Queries, column_names
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import location_text
+
+if TYPE_CHECKING:
+    from lineage_service.tracing.query.service import LineageQueries
 
 __all__ = [
     "add_application",
@@ -23,6 +26,7 @@ __all__ = [
     "columns_of",
     "line_of_file",
     "start_of",
+    "store_lineage",
     "store_queries",
     "whole_number",
 ]
@@ -77,8 +81,21 @@ def store_queries(settings: Settings) -> Iterator[Queries]:
 
     The error about something unknown names the store and the home. Raises LineageError.
     """
-    try:
+    with _errors_that_name_the_store(settings):
         yield open_queries(settings, makes_store=False)
+
+
+@contextmanager
+def store_lineage(settings: Settings) -> Iterator[LineageQueries]:
+    """The same, with the files of the jobs. Raises LineageError."""
+    with _errors_that_name_the_store(settings):
+        yield open_lineage(settings)
+
+
+@contextmanager
+def _errors_that_name_the_store(settings: Settings) -> Iterator[None]:
+    try:
+        yield
     except UnknownApplicationError as error:
         raise UnknownApplicationError(error.application_id, location_text(settings)) from None
     except NoApplicationError:

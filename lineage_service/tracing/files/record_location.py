@@ -6,7 +6,7 @@ Looks only at what it needs of a file.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
@@ -18,15 +18,17 @@ from lineage_service.tracing.files.decompression import Check, unlimited
 from lineage_service.tracing.files.file_parts import ORC, PARQUET, TEXT, format_of, parts_of, paths_of
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import FileSystems, is_local
+from lineage_service.tracing.files.partition_states import as_it_was, sizes_of
 from lineage_service.tracing.files.row_columns import ColumnRequest
 from lineage_service.tracing.files.row_finder import RowFinder
 from lineage_service.tracing.files.row_formats import row_format_named, row_format_of
 from lineage_service.tracing.files.row_indexes import RowIndexes
+from lineage_service.tracing.files.row_numbers import RowNumbers
 from lineage_service.tracing.files.row_search import RowSearch
 from lineage_service.tracing.files.row_tables import RowTables
 from lineage_service.tracing.files.scan_rows import ScanRows
 from lineage_service.tracing.files.source_rows import SourceRows
-from lineage_service.tracing.model.elements import PartitionInfo, TopologyNode
+from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.model.topology import Topology
 
 #: Remote files that are read at the same time, for one query.
@@ -41,11 +43,12 @@ class RecordLocations:
     """
 
     def __init__(self, indexes: RowIndexes | None = None) -> None:
-        self._rows = FileRows(indexes or RowIndexes(FileSystems()))
+        self.file_rows = self._rows = FileRows(indexes or RowIndexes(FileSystems()))
         self._source_rows = SourceRows(self._rows)
         self._finder = RowFinder(self._rows)
         #: For what is computed again of rows.
         self.scan_rows = ScanRows(self._rows)
+        self.numbers = RowNumbers(self._rows)
 
     def rows_of(
         self,
@@ -64,11 +67,11 @@ class RecordLocations:
         by_partition: dict[int, list[int]] = defaultdict(list)
         for partition, offset in places:
             by_partition[partition].append(offset)
-        sizes = _sizes(node) if by_partition else {}
+        sizes = sizes_of(node) if by_partition else {}
 
         def rows_of_partition(partition: int) -> dict[int, SourceRow]:
             check()
-            info = _as_it_was(node.partitions.get(partition, {}), sizes, ended)
+            info = as_it_was(node.partitions.get(partition, {}), sizes, ended)
             parts = parts_of(node, info)
             if parts:
                 return self._source_rows.of_parts(node, parts, by_partition[partition], ended, check, columns)
@@ -178,20 +181,3 @@ class RecordLocations:
 
 def _paths_of(node: TopologyNode, partition: int) -> list[str]:
     return paths_of(node.partitions.get(partition, {}))
-
-
-def _sizes(node: TopologyNode) -> dict[str, int]:
-    """The sizes of a source's files by what its partitions say, where the driver could not see the files."""
-    sizes: dict[str, int] = {}
-    for info in node.partitions.values():
-        if node.kind == "source" and info.get("size") is None and info.get("length") is not None:
-            path = str(info["path"])
-            sizes[path] = max(sizes.get(path, 0), int(info["start"]) + int(info["length"]))
-    return sizes
-
-
-def _as_it_was(info: PartitionInfo, sizes: Mapping[str, int], ended: int | None) -> PartitionInfo:
-    """With what is known of a file without its state then: its size, and that it was there at the end."""
-    if info.get("size") is not None:
-        return info
-    return {**info, "size": sizes.get(str(info.get("path"))), "ended": ended}

@@ -58,6 +58,11 @@ class RowEnds:
     def count(self) -> int:
         return int(np.count_nonzero(self._is_end))
 
+    @property
+    def positions(self) -> list[int]:
+        """Where the row behind each end begins."""
+        return (self._is_end.nonzero()[0] + 1).tolist()
+
     def after(self, begin: int) -> int:
         """Where a row begins after the first end from there on; 0 where there is none."""
         if not self._has_cr:

@@ -38,6 +38,8 @@ _NOT_REPORTED = (
     "what the failed task had read before a union, a zip or a coalesce was not reported, so its input rows "
     "are not known"
 )
+#: Reasons why input rows may be missing, not only others be among them.
+_UNKNOWN_ROWS = (_NO_POSITION, _NOT_STORED, _NOT_REPORTED)
 _NO_REPORT = (
     "No task has reported which record it failed on. So it is when a worker is killed, when the driver or "
     "the JVM fails, in queries of DataFrames, in jobs that an operation runs for itself, and in a program "
@@ -105,6 +107,11 @@ class FailureReader:
         if start is None:
             raise NotFoundError(f"failure {number}: {_NO_POSITION}")
         return start
+
+    def doubt(self, opened: Opened, number: int) -> tuple[str, bool]:
+        """Why the input rows of a failure are not exactly known, else empty; and are they known at all?"""
+        reason = self._tasks(opened)[number - 1].sources.reason
+        return reason, reason not in _UNKNOWN_ROWS
 
     def _tasks(self, opened: Opened) -> list[_FailedTask]:
         """By the time of their first attempts."""

@@ -5,11 +5,10 @@ Queries of several threads run side by side, each on a cursor of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import duckdb
-import numpy as np
 
 from lineage_service.conditions.filters import Where
 from lineage_service.datasets.catalogue_cache import StoredDatasets
@@ -27,6 +26,7 @@ from lineage_service.lineage import (
     Missing,
     Node,
     RecordPage,
+    RowSet,
     Trace,
     TracedNode,
     TraceStart,
@@ -40,12 +40,12 @@ from lineage_service.queries import (
     MissingQuery,
     RecordQuery,
     RowQuery,
+    RowSetQuery,
     TraceQuery,
 )
 from lineage_service.tracing.columns.application import (
     StoreReader,
 )
-from lineage_service.tracing.columns.column_cache import Integers
 from lineage_service.tracing.columns.time_budget import time_budget
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.record_location import RecordLocations
@@ -55,13 +55,17 @@ from lineage_service.tracing.model.summaries import Receipts, Summaries
 from lineage_service.tracing.query.comparisons import Comparisons
 from lineage_service.tracing.query.dataset_users import DatasetUsers
 from lineage_service.tracing.query.failures import FailureReader
+from lineage_service.tracing.query.local_traces import LocalTraces
 from lineage_service.tracing.query.missing_rows import MissingRows
 from lineage_service.tracing.query.missing_values import how_to_see, value_steps
 from lineage_service.tracing.query.open_applications import OpenApplications, Opened
 from lineage_service.tracing.query.records import RecordPages
 from lineage_service.tracing.query.requested_columns import RequestedColumns
 from lineage_service.tracing.query.row_choices import RowChoices
+from lineage_service.tracing.query.row_extraction import RowExtraction
+from lineage_service.tracing.query.row_set_reader import RowSetReader
 from lineage_service.tracing.query.shown_records import shown_by
+from lineage_service.tracing.query.source_files import SourceFiles
 from lineage_service.tracing.query.trace_page import TracePage
 from lineage_service.tracing.query.trace_results import (
     ShownRecords,
@@ -71,20 +75,12 @@ from lineage_service.tracing.query.trace_results import (
     state_of,
     trace_of,
 )
+from lineage_service.tracing.query.trace_starts import TraceStarts
 from lineage_service.tracing.walk import cursors
-from lineage_service.tracing.walk.cross_application import CrossApplicationTrace
 from lineage_service.tracing.walk.cursors import Page
 from lineage_service.tracing.walk.dataset_links import FilesOfApplications
-from lineage_service.tracing.walk.local_engine import TraceWalk
 from lineage_service.tracing.walk.result import Position, Walked
-from lineage_service.tracing.walk.starts import (
-    end_named,
-    no_such_key,
-    node_id_named,
-    record_named,
-    records_named,
-    starts_named,
-)
+from lineage_service.tracing.walk.starts import end_named, node_id_named, record_named
 from lineage_service.tracing.walk.walk_cache import LocalTrace, WalkCache
 from spark_agent import contract
 
@@ -116,6 +112,20 @@ class LineageQueries:
             time_budget_s=time_budget_s,
         )
         self._failures = FailureReader(self._trace_at)
+        self._starts = TraceStarts(self._applications, self._locations, self._choices, self._failures)
+        self._traces = LocalTraces(self._applications.open, self._files, self._locations)
+        self._row_sets = RowSetReader(
+            self._starts,
+            self._traces,
+            self._failures,
+            self._walks,
+            self._locations,
+            self._show,
+            time_budget_s=time_budget_s,
+        )
+        #: The input files of applications, for row sets of them.
+        self.source_files = SourceFiles(self._applications.open, self._locations, self._row_sets.sets)
+        self.extraction = RowExtraction(self._applications.open, self._locations)
         self._comparisons = Comparisons(
             self._applications,
             self._datasets,
@@ -187,10 +197,11 @@ class LineageQueries:
     # -- traces --------------------------------------------------------------------------------------
 
     def trace(self, application_id: str, query: TraceQuery) -> Trace:
-        if query.failure is None:
-            return self._traced(self._applications.open(application_id), query)
-        opened = self._applications.open(application_id, has_failed=True)
-        return self._trace_at(opened, self._failures.start(opened, query), query)
+        opened, begin = self._starts.opened(application_id, query)
+        return self._traced(opened, query, begin)
+
+    def row_set(self, application_id: str, query: RowSetQuery) -> RowSet:
+        return self._row_sets.row_set(application_id, query)
 
     def failures(self, application_id: str) -> Failures:
         return self._failures.failures(self._applications.open(application_id, has_failed=True))
@@ -198,8 +209,8 @@ class LineageQueries:
     def _trace_at(self, opened: Opened, start: Position, query: TraceQuery) -> Trace:
         return self._traced(opened, query, [start])
 
-    def _traced(self, opened: Opened, query: TraceQuery, begin: list[Position] | None = None) -> Trace:
-        """From `begin`, or else from the records that the query names."""
+    def _traced(self, opened: Opened, query: TraceQuery, begin: Sequence[Position] = ()) -> Trace:
+        """From `begin`, and from the records that the query names."""
         application_id = opened.application.application_id
         digest = cursors.digest(application_id, query)
         page = cursors.decode(query.cursor, digest)
@@ -212,10 +223,12 @@ class LineageQueries:
         cursor = opened.snapshot.database.cursor()
         try:
             with time_budget(cursor, self._time_budget_s) as check:
-                starts = begin or self._starts(opened, cursor, query, check)
+                starts = list(begin)
+                if not begin or query.starts:
+                    starts += self._starts.named(opened, cursor, query, check)
                 trace = self._walks.take(walk)
                 if trace is None:
-                    trace = self._new_trace(opened, query, to, starts)
+                    trace = self._traces.new(opened, query, to, starts)
                 if not (page.so_far and trace.has_results):
                     trace.advance(check)
                 columns = RequestedColumns(query.columns)
@@ -243,22 +256,6 @@ class LineageQueries:
         if application_id is None:
             raise InvalidQueryError("say which dataset, or which application")
         return self._choices.page(self._applications.open(application_id), query, where)
-
-    def _new_trace(
-        self, opened: Opened, query: TraceQuery, to: int | None, starts: Sequence[Position]
-    ) -> LocalTrace:
-        walk = TraceWalk(opened.snapshot, query.direction, depth=query.depth, to=to)
-        for (node, run), offsets in _offsets(starts).items():
-            walk.start(node, run, offsets)
-        return CrossApplicationTrace(
-            opened,
-            walk,
-            query.direction,
-            open_application=self._applications.open,
-            new_walk=lambda snapshot: TraceWalk(snapshot, query.direction),
-            files=self._files if query.crosses_applications else None,
-            rows_before=self._locations.rows_before,
-        )
 
     def _segment(
         self,
@@ -291,21 +288,6 @@ class LineageQueries:
             )
 
         return nodes_of(opened, walked, query.direction, show)
-
-    def _starts(
-        self, opened: Opened, cursor: duckdb.DuckDBPyConnection, query: TraceQuery, check: Check
-    ) -> list[Position]:
-        """The records that a query names, in the runs that hold them; those of the node to name first."""
-        if query.where is not None:
-            return self._choices.starts(opened, query, query.where, check)
-        named = records_named(opened.graph, self._locations, query, check)
-        if isinstance(named, TopologyNode):
-            return _by_key(opened, cursor, named, query)
-        return [
-            Position(start.node.number, start.partition, start.offset, run.number)
-            for start in starts_named(opened.graph, named, query.direction)
-            for run in start.runs
-        ]
 
     def _named_starts(
         self,
@@ -370,35 +352,6 @@ class LineageQueries:
             how=how_to_see(opened, path),
             steps=tuple(value_steps(opened, path)),
         )
-
-
-def _offsets(starts: Iterable[Position]) -> dict[tuple[int, int], Integers]:
-    """(node, run) -> the offsets there, ascending."""
-    offsets: dict[tuple[int, int], list[int]] = {}
-    for start in starts:
-        offsets.setdefault((start.node, start.run), []).append(start.offset)
-    return {place: np.unique(np.array(at, np.int64)) for place, at in offsets.items()}
-
-
-def _by_key(
-    opened: Opened, cursor: duckdb.DuckDBPyConnection, node: TopologyNode, query: TraceQuery
-) -> list[Position]:
-    rows = cursor.execute(
-        "SELECT DISTINCT run, pos FROM records WHERE node = ? AND kind = 'key' AND text = ?",
-        [node.number, query.key],
-    ).fetchall()
-    partitions = {run.partition for number, _ in rows if (run := opened.graph.topology.runs.get(number))}
-    allowed = {
-        run.number: run
-        for partition in partitions
-        for run in opened.graph.holders_of(node.number, partition, query.direction)
-    }
-    positions = [
-        Position(node.number, allowed[run].partition, pos, run) for run, pos in rows if run in allowed
-    ]
-    if not positions:
-        raise no_such_key(node, query.key)
-    return sorted(positions, key=_place)
 
 
 def _place(position: Position) -> tuple[int, int]:

@@ -38,7 +38,17 @@ from lineage_service.tracing.walk.linked_files import FileSplit
 from lineage_service.tracing.walk.result import Position, Reached, Walked
 from spark_agent import contract
 
-__all__ = ["ShownRecords", "Texts", "along", "nodes_of", "reason_of", "records_of", "start_of", "trace_of"]
+__all__ = [
+    "ShownRecords",
+    "Texts",
+    "along",
+    "is_exact",
+    "nodes_of",
+    "reason_of",
+    "records_of",
+    "start_of",
+    "trace_of",
+]
 
 Texts = Mapping[tuple[int, int, int, str], tuple[str, str]]
 """(node, run, offset, kind) -> (type, text) of what was captured."""
@@ -194,7 +204,7 @@ def trace_of(
             query.direction == "forward"
             and any(_is_unknown_beyond(segment, walked) for segment, walked in segments)
         ),
-        exact=trace.is_exact and all(_is_exact(segment, walked) for segment, walked in segments),
+        exact=trace.is_exact and all(is_exact(segment, walked) for segment, walked in segments),
         truncated=not trace.is_whole
         or any(page.total > len(page.positions) for _, walked in segments for page in walked.reached),
         nodes=tuple(node for nodes in along(trace.shift_of_link, query.direction, shown) for node in nodes),
@@ -288,7 +298,8 @@ def _is_unknown_beyond(opened: OpenedApplication[AnySnapshot], walked: Walked) -
     return any(unknown_reader(topology, reached.node) for reached in walked.reached)
 
 
-def _is_exact(opened: OpenedApplication[AnySnapshot], walked: Walked) -> bool:
+def is_exact(opened: OpenedApplication[AnySnapshot], walked: Walked) -> bool:
+    """Are the listed nodes all that the records came by, and no others?"""
     nodes = opened.graph.topology.nodes
     return walked.is_exact and all(_is_known(nodes[page.node]) for page in walked.reached)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lineage_service.lineage import Direction
 from lineage_service.tracing.model.topology import Topology
 
-__all__ = ["Position", "Reached", "Walked", "on_the_way"]
+__all__ = ["Position", "Reached", "Walked", "nodes_before", "on_the_way"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +54,24 @@ def on_the_way(topology: Topology, direction: Direction, node: int, to: int | No
     """The nodes between `node` and `to`, or all nodes."""
     if to is None:
         return set(topology.nodes)
-
-    def closure(begin: int, is_backward: bool) -> set[int]:
-        seen, stack = {begin}, [begin]
-        while stack:
-            at = stack.pop()
-            nearby = topology.nodes[at].parents if is_backward else topology.children.get(at, ())
-            by_id = (topology.id_sources if is_backward else topology.id_targets).get(at, ())
-            for other in (*nearby, *by_id):
-                if other not in seen and other in topology.nodes:
-                    seen.add(other)
-                    stack.append(other)
-        return seen
-
     is_backward = direction == "backward"
-    return closure(node, is_backward) & closure(to, not is_backward)
+    nodes_behind = _closure(topology, node, is_backward=is_backward)
+    return nodes_behind & _closure(topology, to, is_backward=not is_backward)
+
+
+def nodes_before(topology: Topology, nodes: Iterable[int]) -> set[int]:
+    """These nodes, and all that records may have come to them from."""
+    return {before for node in set(nodes) for before in _closure(topology, node, is_backward=True)}
+
+
+def _closure(topology: Topology, begin: int, *, is_backward: bool) -> set[int]:
+    seen, stack = {begin}, [begin]
+    while stack:
+        at = stack.pop()
+        nearby = topology.nodes[at].parents if is_backward else topology.children.get(at, ())
+        by_id = (topology.id_sources if is_backward else topology.id_targets).get(at, ())
+        for other in (*nearby, *by_id):
+            if other not in seen and other in topology.nodes:
+                seen.add(other)
+                stack.append(other)
+    return seen

@@ -1,0 +1,233 @@
+"""The input files of an application, for whoever runs it again or takes rows out of them.
+
+Which they are and whether they are still as they were read; the texts of rows; which records rows are. Reads
+files, and writes none.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lineage_service.errors import InvalidQueryError, LineageError
+from lineage_service.lineage import RowSet
+from lineage_service.tracing.files.decompression import Check, unlimited
+from lineage_service.tracing.files.file_parts import normal_path, paths_of
+from lineage_service.tracing.files.file_systems import UnreadableError
+from lineage_service.tracing.files.input_texts import MOST_BYTES, MOST_ROWS, InputTexts, UnsureTextError
+from lineage_service.tracing.files.partition_states import file_states
+from lineage_service.tracing.files.record_location import RecordLocations
+from lineage_service.tracing.files.source_rows import change_of
+from lineage_service.tracing.model.elements import TopologyNode
+from lineage_service.tracing.query.open_applications import Opened
+from lineage_service.tracing.query.row_sets import RowSets, sources_of
+from spark_agent.contract.row_sets import rows_in
+
+__all__ = ["InputFile", "SourceFiles", "SourceTexts"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputFile:
+    """A file that a source read. `changed` says why it is not what was read any more; None if it is.
+
+    `size` in bytes and `modified` in Unix milliseconds are those of then, None where they are unknown.
+    """
+
+    node: int
+    path: str
+    size: int | None
+    modified: int | None
+    changed: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTexts:
+    """The texts of the chosen rows of a source, by partition, in the order of positions.
+
+    None where they are not surely what the job read: `why` says for which reason.
+    """
+
+    texts: Mapping[str, Sequence[str]] | None
+    why: str = ""
+
+
+class SourceFiles:
+    """Of one flow store."""
+
+    def __init__(
+        self, open_application: Callable[[str], Opened], locations: RecordLocations, sets: RowSets
+    ) -> None:
+        self._open, self._locations, self._sets = open_application, locations, sets
+        self._texts = InputTexts(locations.file_rows)
+
+    def input_files(
+        self, application_id: str, nodes: Iterable[int] | None = None, check: Check = unlimited
+    ) -> tuple[InputFile, ...]:
+        """Each file of these sources once, of all sources by default."""
+        opened = self._open(application_id)
+        chosen = None if nodes is None else set(nodes)
+        files: dict[str, InputFile] = {}
+        for node in sources_of(opened):
+            if chosen is not None and node.number not in chosen:
+                continue
+            for path, info in file_states(node, opened.application.ended):
+                if path not in files:
+                    check()
+                    files[path] = InputFile(
+                        node=node.number,
+                        path=path,
+                        size=info.get("size"),
+                        modified=info.get("modified"),
+                        changed=self._change(path, info),
+                    )
+        return tuple(files.values())
+
+    def _change(self, path: str, info: Mapping[str, Any]) -> str | None:
+        try:
+            return change_of(self._locations.file_rows.files.state(path), info)
+        except UnreadableError as error:
+            return str(error)
+
+    def output_paths(self, application_id: str) -> tuple[str, ...]:
+        """Files and folders that the application wrote."""
+        nodes = self._open(application_id).graph.topology.nodes.values()
+        sinks = [node for node in nodes if node.kind == "sink"]
+        paths = dict.fromkeys(node.location for node in sinks if node.location)
+        for node in sinks:
+            paths |= dict.fromkeys(path for info in node.partitions.values() for path in paths_of(info))
+        return tuple(paths)
+
+    # -- rows ----------------------------------------------------------------------------------------
+
+    def named(
+        self,
+        application_id: str,
+        rows: Iterable[tuple[str, int]],
+        limit: int = 0,
+        check: Check = unlimited,
+    ) -> RowSet:
+        """Rows of input files, (path, row), as a row set of the sources that read them.
+
+        Raises NotFoundError where one is no row of a source, InvalidQueryError.
+        """
+        opened = self._open(application_id)
+        places: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+        for path, row in rows:
+            check()
+            for node, split, offset in self._records(opened, path, row, check):
+                places[node][split].add(offset)
+        sources = [
+            self._sets.source(
+                opened,
+                node,
+                {
+                    split: np.array(sorted(offsets), np.int64)
+                    for split, offsets in places[node.number].items()
+                },
+                limit,
+                check,
+            )
+            for node in sources_of(opened)
+            if node.number in places
+        ]
+        return RowSet(
+            application=opened.application.application_id,
+            sources=tuple(sources),
+            asked=(),
+            exact=True,
+            complete=True,
+            how=None,
+        )
+
+    def _records(self, opened: Opened, path: str, row: int, check: Check) -> list[tuple[int, int, int]]:
+        """Of each source that read the file."""
+        topology, name = opened.graph.topology, normal_path(path)
+        readers = [node for node in sources_of(opened) if _has_read(node, name)]
+        records: list[tuple[int, int, int]] = []
+        missing: LineageError | None = None
+        for node in readers:
+            try:
+                records += self._locations.find(
+                    topology, path, row, check, direction="forward", node=node.number
+                )
+            except LineageError as error:  # it read another part of the file, say
+                missing = error
+        if missing is not None and not records:
+            raise missing
+        if not readers:
+            raise InvalidQueryError(
+                f"no source of {opened.application.application_id} read the file {name}: give a row of one "
+                f"of its inputs ({', '.join(_first_paths(opened)) or 'it has none that are files'})"
+            )
+        return records
+
+    def texts(
+        self, application_id: str, sources: Iterable[Mapping[str, Any]], check: Check = unlimited
+    ) -> dict[int, SourceTexts]:
+        """Of sources of a row set in JSON, by their nodes: the texts of the rows that they name.
+
+        Together at most 100,000 rows of 64 MB.
+        """
+        opened = self._open(application_id)
+        rows_left, bytes_left = MOST_ROWS, MOST_BYTES
+        texts: dict[int, SourceTexts] = {}
+        for source in sources:
+            number = int(source["node"])
+            try:
+                of_source = self._of_source(opened, source, rows_left, bytes_left, check)
+            except UnsureTextError as error:
+                texts[number] = SourceTexts(None, str(error))
+                continue
+            rows_left -= sum(map(len, of_source.values()))
+            bytes_left -= sum(len(text.encode()) for lines in of_source.values() for text in lines)
+            texts[number] = SourceTexts(of_source)
+        return texts
+
+    def _of_source(
+        self, opened: Opened, source: Mapping[str, Any], rows_left: int, bytes_left: int, check: Check
+    ) -> dict[str, list[str]]:
+        """By partition. Raises UnsureTextError."""
+        if source["whole"]:
+            raise UnsureTextError("all of its rows are meant")
+        node = opened.graph.topology.nodes[int(source["node"])]
+        texts: dict[str, list[str]] = {}
+        for split in source.get("splits", ()):
+            number = int(split["split"])
+            rows_left -= sum(count for _, count in split["positions"])
+            if rows_left < 0:
+                raise UnsureTextError(f"more than {MOST_ROWS:,} rows are meant")
+            positions = list(rows_in(split["positions"]))
+            lines = self._texts.of_partition(node, number, positions, opened.application.ended, check)
+            bytes_left -= sum(len(line.encode()) for line in lines)
+            if bytes_left < 0:
+                raise UnsureTextError(f"the rows that are meant are more than {MOST_BYTES:,} bytes")
+            texts[str(number)] = lines
+        return texts
+
+    def row_texts(
+        self, application_id: str, node: int, split: int, positions: Sequence[int], check: Check = unlimited
+    ) -> dict[int, str]:
+        """The texts of some records of a source, by position; of those that can be read."""
+        opened = self._open(application_id)
+        rows = self._locations.rows_of(
+            opened.graph.topology.nodes[node],
+            [(split, position) for position in positions],
+            check,
+            ended=opened.application.ended,
+        )
+        return {position: row.text for (_, position), row in rows.items() if row.text is not None}
+
+
+def _has_read(node: TopologyNode, name: str) -> bool:
+    return any(normal_path(path) == name for info in node.partitions.values() for path in paths_of(info))
+
+
+def _first_paths(opened: Opened) -> list[str]:
+    paths = dict.fromkeys(
+        path for node in sources_of(opened) for info in node.partitions.values() for path in paths_of(info)
+    )
+    return list(paths)[:3]
