@@ -80,7 +80,7 @@ class TraceQuery:
     #: With `path`, a file, folder or glob, or with `node`: start at all rows that fulfil this condition.
     where: str | None = None
     #: Start at all of these; then none of the fields above is given.
-    starts: tuple[StartQuery, ...] = ()
+    starts: tuple[StartQuery, ...] | None = None
     to: str | None = None
     depth: int | None = None
     #: List records of this node only; the others are counted.

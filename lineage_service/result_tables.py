@@ -330,14 +330,15 @@ def row_set_lines(row_set: RowSet) -> Iterator[Line]:
     for source in row_set.sources:
         node_id = f"{row_set.application}#{source.node}"
         about = (node_id, source.name, source.call_site, claim(source.whole), source.why)
-        ranges = [
+        ranges: list[Line] = [
             (None, None, file.path, first, first + 1, count)
             for file in source.files
             for first, count in file.rows
-        ] or [
+        ]
+        ranges = ranges or [
             (split.split, first, None, None, None, count)
             for split in source.splits
             for first, count in split.positions
         ]
-        for cells in ranges or [(None,) * 5 + ((None if source.whole else 0),)]:
+        for cells in ranges or [(None, None, None, None, None, None if source.whole else 0)]:
             yield (*about, *cells)

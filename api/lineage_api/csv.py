@@ -18,6 +18,7 @@ from lineage_service.lineage import (
     Failures,
     Missing,
     RecordPage,
+    RowSet,
     Trace,
 )
 from lineage_service.queries import RecordQuery, TraceQuery
@@ -29,6 +30,7 @@ from lineage_service.result_tables import (
     HISTORY_COLUMNS,
     MISSING_COLUMNS,
     RECORD_COLUMNS,
+    ROW_SET_COLUMNS,
     TRACE_COLUMNS,
     choice_lines,
     claim,
@@ -39,6 +41,7 @@ from lineage_service.result_tables import (
     history_lines,
     missing_lines,
     record_table,
+    row_set_lines,
     trace_table,
 )
 
@@ -57,6 +60,7 @@ __all__ = [
     "missing_as_csv",
     "prefers_csv",
     "records_as_csv",
+    "row_set_as_csv",
     "trace_as_csv",
 ]
 
@@ -85,6 +89,14 @@ def choices_as_csv(choices: Choices) -> Response:
     if choices.warnings:
         claims["Lineage-Warning"] = _in_header("; ".join(choices.warnings))
     return _response(CHOICE_COLUMNS, choice_lines(choices), claims, choices.next)
+
+
+def row_set_as_csv(row_set: RowSet) -> Response:
+    """One line for each range of rows."""
+    claims = {"Lineage-Complete": claim(row_set.complete), "Lineage-Exact": claim(row_set.exact)}
+    if row_set.how:
+        claims["Lineage-Warning"] = _in_header(row_set.how)
+    return _response(ROW_SET_COLUMNS, row_set_lines(row_set), claims, None)
 
 
 def failures_as_csv(failures: Failures) -> Response:

@@ -40,6 +40,7 @@ from lineage_api.parameters import (
     MissingParameters,
     NodeName,
     RecordParameters,
+    RowSetParameters,
     TraceParameters,
     ValueParameters,
 )
@@ -180,7 +181,7 @@ def trace(
     """What a record came from (`backward`) or what became of it (`forward`).
 
     Name one start: `record`, or `node` with `partition` and `offset`, or `node` with `key`, or `path` with
-    `row`, or `failure`.
+    `row`, or `failure`. Or several as `starts`.
     `complete`, `exact` and `truncated` say what the result promises.
     """
     query = parameters.query()
@@ -220,6 +221,28 @@ def trace_of_dataset(
     if csv.prefers_csv(accept):
         return _not_cached(csv.trace_as_csv(result, start.query), link)
     return _json(result, {"Vary": "Accept", **link})
+
+
+@router.get(
+    "/api/applications/{app}/rowset",
+    tags=["traces"],
+    response_model=lineage.RowSet,
+    responses=_csv() | _problems(404, 500, 503, 504),
+)
+def get_row_set(
+    queries: QueryService,
+    app: ApplicationName,
+    parameters: Annotated[RowSetParameters, Query()],
+    accept: Accept = None,
+) -> Response:
+    """Which rows of the application's inputs some records were made of, as ranges.
+
+    Name one start as for a trace, or several as `starts`. A source with `whole` is meant with all its rows.
+    """
+    result = queries.row_set(app, parameters.query())
+    if csv.prefers_csv(accept):
+        return _not_cached(csv.row_set_as_csv(result))
+    return _json(result, {"Vary": "Accept"})
 
 
 @router.get(

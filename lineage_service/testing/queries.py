@@ -32,6 +32,7 @@ from lineage_service.lineage import (
     MissingRow,
     Record,
     RecordPage,
+    RowSet,
     Trace,
     TracedNode,
     Values,
@@ -44,14 +45,15 @@ from lineage_service.queries import (
     MissingQuery,
     RecordQuery,
     RowQuery,
+    RowSetQuery,
     TraceQuery,
 )
 from lineage_service.testing.memory.compared_rows import compared_run, sink_rows, uncommon
 from lineage_service.testing.memory.dataset_uses import details_of, uses_of
-from lineage_service.testing.memory.failures import with_record_of_failure
 from lineage_service.testing.memory.lineages import LineageIndex, MemoryLineage, hash_of, position_of, skipped
 from lineage_service.testing.memory.missing_rows import sinks_of, what_became
 from lineage_service.testing.memory.reach import reach, start_of, topological, trace_starts
+from lineage_service.testing.memory.row_sets import row_set_of, starts_of
 from lineage_service.testing.memory.rows import (
     choice_of,
     fulfilling,
@@ -249,7 +251,7 @@ class MemoryQueries:
     def trace(self, application_id: str, query: TraceQuery) -> Trace:
         """Each page lists the next `limit` records of every node, and the flows between those."""
         index = self._index(application_id)
-        start_node, start = start_of(index, with_record_of_failure(index.lineage, query))
+        start_node, start = starts_of(index, query)
         to = None if query.to is None else index.node(query.to)
         only = None if query.only is None else index.node(query.only)
         path, reached = reach(index, start_node, start, query, to)
@@ -310,6 +312,9 @@ class MemoryQueries:
             ),
             next=str(last) if more else None,
         )
+
+    def row_set(self, application_id: str, query: RowSetQuery) -> RowSet:
+        return row_set_of(self._index(application_id), query)
 
     def values(self, application_id: str, record: str, node: str | None) -> Values:
         """The captured values on the record's lineage path, its origins first."""

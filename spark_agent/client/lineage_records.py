@@ -6,9 +6,11 @@ are needed; nothing of it runs on executors.
 
 from __future__ import annotations
 
+import json
 import sys
+import urllib.parse
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,8 +20,10 @@ from spark_agent.client.application import Application, normal_path
 from spark_agent.client.http import TraceError
 from spark_agent.client.missing_rows import MissingRow
 
-#: Records are traced one by one: more than so many are a mistake.
-MOST_STARTS = 1_000
+#: The API traces so many at once, and more are a mistake.
+MOST_STARTS = 10_000
+#: Of one query: its address is of that many bytes at most.
+_STARTS_AT_ONCE, _BYTES_AT_ONCE = 1_000, 40_000
 _QUERIES_AT_ONCE = 4
 
 Start = tuple[tuple[str, Any], ...]
@@ -170,7 +174,7 @@ class LineageRecords:
                 records[node, record["record_id"]] = record
                 if most is not None and len(records) > most:
                     raise TraceError(
-                        f"more than {most} records cannot be traced one by one: choose with filter(), key(), "
+                        f"more than {most} records cannot be traced at once: choose with filter(), key(), "
                         "at() or row() first"
                     )
             self._collected.extend((node, record) for (node, _), record in records.items())
@@ -192,11 +196,11 @@ class LineageRecords:
             return
         if self._direction and len(self._starts) > MOST_STARTS:
             raise TraceError(
-                f"{len(self._starts)} records cannot be traced one by one, {MOST_STARTS} can: choose first"
+                f"{len(self._starts)} records cannot be traced at once, {MOST_STARTS} can: choose first"
             )
         is_exact = True
         with ThreadPoolExecutor(_QUERIES_AT_ONCE, "lineage-trace") as pool:
-            for result in pool.map(self._query, self._starts):
+            for result in pool.map(self._query, _queries(self._starts)):
                 is_exact &= result.is_exact
                 yield from result.records
         if not is_exact:
@@ -205,11 +209,14 @@ class LineageRecords:
                 stacklevel=4,
             )
 
-    def _query(self, start: Start) -> _QueryResult:
-        client, application, query = self._application.client, self._application.id, dict(start)
+    def _query(self, query: dict[str, Any]) -> _QueryResult:
+        client, application = self._application.client, self._application.id
         if not self._direction and "key" not in query:
             page = next(client.trace(application, direction="backward", depth=1, **query))
-            return _QueryResult([(page["start_node"], record) for record in page["start"]], is_exact=True)
+            starts = page["starts"] if "starts" in query else ()
+            several = [(start["node_id"], record) for start in starts for record in start["records"]]
+            one = [(page["start_node"], record) for record in page["start"]]
+            return _QueryResult(several or one, is_exact=True)
         if self._direction:
             to = next(iter(self._node_ids)) if len(self._node_ids) == 1 else None
             pages = client.trace(application, direction=self._direction, to=to, **query)
@@ -267,6 +274,44 @@ class _QueryResult:
 
     records: list[NodeRecord]
     is_exact: bool
+
+
+def records_of_all(chosen: Sequence[LineageRecords]) -> LineageRecords:
+    """What any of these are, as one set. They are of one application. Raises TraceError."""
+    if not chosen:
+        raise TraceError("name at least one set of records: trace.many([trace(RDD).at(0, 3), ...])")
+    if len({records._application.id for records in chosen}) > 1:
+        raise TraceError("these records are of several applications: trace those of each alone")
+    starts: dict[Start, None] = {}
+    for records in chosen:
+        is_chosen = records._starts is not None and not records._direction
+        begin = records if is_chosen else records._of(records.collect(MOST_STARTS))
+        starts |= dict.fromkeys(begin._starts or ())
+    node_ids = frozenset(node for records in chosen for node in records._node_ids)
+    return LineageRecords(chosen[-1]._application, node_ids, tuple(starts))
+
+
+def _queries(starts: Iterable[Start]) -> Iterator[dict[str, Any]]:
+    """As parameters of as few queries as possible. A key may stand for many records, so it has its own."""
+    batch: list[dict[str, Any]] = []
+    size = 0
+    for start in starts:
+        one = dict(start)
+        if "key" in one:
+            yield one
+            continue
+        more = len(urllib.parse.quote(json.dumps(one)))
+        if batch and (len(batch) == _STARTS_AT_ONCE or size + more > _BYTES_AT_ONCE):
+            yield _query_of(batch)
+            batch, size = [], 0
+        batch.append(one)
+        size += more
+    if batch:
+        yield _query_of(batch)
+
+
+def _query_of(starts: list[dict[str, Any]]) -> dict[str, Any]:
+    return starts[0] if len(starts) == 1 else {"starts": json.dumps(starts, separators=(",", ":"))}
 
 
 def _start(**parameters: Any) -> Start:

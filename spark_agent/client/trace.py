@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from spark_agent.agent import Agent
 from spark_agent.client.application import Application, normal_path
 from spark_agent.client.failures import Failure, failures_of
 from spark_agent.client.http import ApiClient, TraceError, default_address
-from spark_agent.client.lineage_records import LineageRecords
+from spark_agent.client.lineage_records import LineageRecords, records_of_all
 from spark_agent.client.missing_rows import MissingRow, missing_rows
 from spark_agent.sql.rerun.rerun import CannotRerunError
 
@@ -65,6 +65,15 @@ def failures(
     return failures_of(client.get("applications", application, "failures"))
 
 
+def many(records: Sequence[LineageRecords]) -> LineageRecords:
+    """Records that were chosen one by one, as one set: they are traced together. As `trace.many`.
+
+    `trace.many([trace(FILE).row(3), trace(FILE).row(8)]).go_back_all()`. Raises TraceError.
+    """
+    return records_of_all(records)
+
+
+trace.many = many  # type: ignore[attr-defined] # functions take attributes
 trace.failures = failures  # type: ignore[attr-defined] # functions take attributes
 
 

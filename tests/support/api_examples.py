@@ -37,6 +37,7 @@ MISSING = f"{BASE}/missing?path=FOLDER/orders.csv&row=3"
 MISSING_OF = "/api/missing?dataset=FOLDER/orders.csv&row=3"
 ROWS = "/api/trace?dataset=FOLDER/orders.csv&where=value%20like%20'North,paid%25'&limit=1"
 COMPARED = "/api/compare?before=monday&after=tuesday"
+ROW_SET = f"{BASE}/rowset?path=FOLDER/sums.csv&row=0"
 RECORDS = f"{BASE}/nodes/0/records?text=paid&limit=2"
 DATASETS, DATASET = "/api/datasets?text=sums", "/api/dataset?name=orders.csv"
 
@@ -48,6 +49,7 @@ ASKED = {
     "list_records": RECORDS,
     "trace": TRACE,
     "trace_of_dataset": ROWS,
+    "get_row_set": ROW_SET,
     "get_missing": MISSING,
     "missing_of": MISSING_OF,
     "put_trace_into_neo4j": TRACE.replace("/trace?", "/trace/graph?"),
@@ -62,6 +64,7 @@ CSV = {
     "list_records": RECORDS,
     "trace": TRACE,
     "trace_of_dataset": ROWS,
+    "get_row_set": ROW_SET,
     "get_missing": MISSING,
     "missing_of": MISSING_OF,
     "list_datasets": DATASETS,

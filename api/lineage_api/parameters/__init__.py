@@ -10,6 +10,7 @@ from lineage_api.parameters.datasets import DatasetParameters, DatasetsParameter
 from lineage_api.parameters.fields import MAX_LIMIT, ApplicationId, NodeName
 from lineage_api.parameters.missing_rows import DatasetMissingParameters, MissingParameters
 from lineage_api.parameters.records import RecordParameters, ValueParameters
+from lineage_api.parameters.row_sets import RowSetParameters
 from lineage_api.parameters.traces import DatasetTraceParameters, TraceParameters
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "MissingParameters",
     "NodeName",
     "RecordParameters",
+    "RowSetParameters",
     "TraceParameters",
     "ValueParameters",
 ]

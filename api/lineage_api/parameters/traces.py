@@ -13,15 +13,14 @@ from lineage_api.parameters.fields import (
     Limit,
     Name,
     NodeNumber,
-    Partition,
     PathName,
     Position,
-    RecordName,
     Text,
     TracePageParameters,
     cursor_field,
     names,
 )
+from lineage_api.parameters.starts import StartParameters
 from lineage_service.lineage import Direction
 from lineage_service.queries import RowQuery, TraceQuery
 
@@ -30,45 +29,10 @@ __all__ = ["DatasetTraceParameters", "TraceParameters"]
 _NEXT = "`next` of the page before, or of a 504."
 
 
-class TraceParameters(TracePageParameters):
+class TraceParameters(TracePageParameters, StartParameters):
     cursor: str | None = cursor_field("eJyLVjI0MrZQ0lEy", description=_NEXT)
     direction: Direction = Field(
         description="`backward`: what it came from. `forward`: what became of it.", examples=["backward"]
-    )
-    record: RecordName | None = Field(
-        default=None,
-        description="Start: a record id (with `node` if it is ambiguous), or one with its node's id or "
-        "number before it: `NODE_ID#RECORD_ID`, `NUMBER#RECORD_ID`.",
-        examples=["write#0#0"],
-    )
-    node: NodeNumber | None = Field(
-        default=None,
-        description=f"Start: {NODE_HELP}; with `partition` and `offset`, or `key`, or `record`, or `path`.",
-        examples=["3"],
-    )
-    partition: Partition | None = Field(default=None, description="Start: partition of `node`.", examples=[0])
-    offset: Position | None = Field(
-        default=None, description="Start: offset in `partition`, from 0.", examples=[0]
-    )
-    key: Text | None = Field(
-        default=None, description="Start: all records of `node` with this key.", examples=["North"]
-    )
-    path: PathName | None = Field(
-        default=None, description="Start: an input or output file.", examples=["/data/sums.csv"]
-    )
-    row: Position | None = Field(
-        default=None, description="Start: row of `path`, from 0, header lines included.", examples=[0]
-    )
-    failure: Annotated[Position, Field(ge=1)] | None = Field(
-        default=None,
-        description="Start: the record that made a task fail, by the number of the failure. Backward only.",
-        examples=[1],
-    )
-    where: Expression | None = Field(
-        default=None,
-        description="Start: all rows that fulfil this condition on columns, 10,000 at most; of `path` (a "
-        "file, folder or glob), of `node`, or of the application's one output.",
-        examples=["value like '%paid%'"],
     )
     to: NodeNumber | None = Field(
         default=None,
@@ -101,38 +65,9 @@ class TraceParameters(TracePageParameters):
         examples=[False],
     )
 
-    @model_validator(mode="after")
-    def _has_one_start(self) -> TraceParameters:
-        starts = {"record", "node", "partition", "offset", "key", "path", "row", "where", "failure"}
-        present = frozenset(name for name in starts if getattr(self, name) is not None)
-        if present not in _STARTS:
-            raise ValueError(
-                "name one start: record (and node), or node with partition and offset, or node with key, or "
-                "path with row (and node), or where (with path and node), or failure; the request has "
-                f"{', '.join(sorted(present)) or 'none'}"
-            )
-        return self
-
     def query(self) -> TraceQuery:
         """Raises InvalidQueryError."""
-        return TraceQuery(**{**dict(self), "columns": names(self.columns)})
-
-
-_STARTS = frozenset(
-    {
-        frozenset({"record"}),
-        frozenset({"record", "node"}),
-        frozenset({"node", "partition", "offset"}),
-        frozenset({"node", "key"}),
-        frozenset({"path", "row"}),
-        frozenset({"path", "row", "node"}),
-        frozenset({"failure"}),
-        frozenset({"where"}),
-        frozenset({"where", "path"}),
-        frozenset({"where", "node"}),
-        frozenset({"where", "path", "node"}),
-    }
-)
+        return TraceQuery(**{**dict(self), "columns": names(self.columns), "starts": self.several()})
 
 
 class DatasetTraceParameters(TracePageParameters):

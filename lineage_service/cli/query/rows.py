@@ -105,11 +105,8 @@ def _write(path: Path, row_set: RowSet) -> None:
 
 def _show(console: Console, row_set: RowSet) -> None:
     for asked in row_set.asked[:_MOST_RANGES]:
-        place = (
-            f"{asked.node}#{asked.record_id}" if asked.path is None else f"{asked.path}:{_line(asked.row)}"
-        )
         text = "" if asked.text is None else f"  {asked.text}"
-        print_line(console, plain(place, "cyan") + plain(text))
+        print_line(console, plain(_place(asked), "cyan") + plain(text))
     if len(row_set.asked) > _MOST_RANGES:
         print_line(console, plain(f"and {len(row_set.asked) - _MOST_RANGES:,} more records", "dim"))
     for source in row_set.sources:

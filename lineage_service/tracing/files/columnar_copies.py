@@ -73,7 +73,7 @@ def _options(opened: pq.ParquetFile) -> dict[str, Any]:
 
 
 def _is_time(column: Any) -> bool:
-    return column.physical_type == "INT96" or column.logical_type.type == "TIMESTAMP"
+    return bool(column.physical_type == "INT96" or column.logical_type.type == "TIMESTAMP")
 
 
 def _batches(opened: pq.ParquetFile, check: Check) -> Iterator[pa.RecordBatch]:

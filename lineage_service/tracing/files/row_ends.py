@@ -61,7 +61,7 @@ class RowEnds:
     @property
     def positions(self) -> list[int]:
         """Where the row behind each end begins."""
-        return (self._is_end.nonzero()[0] + 1).tolist()
+        return list(map(int, self._is_end.nonzero()[0] + 1))
 
     def after(self, begin: int) -> int:
         """Where a row begins after the first end from there on; 0 where there is none."""

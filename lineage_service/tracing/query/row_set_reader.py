@@ -79,7 +79,7 @@ class RowSetReader:
     def _of_every_reader(self, opened: Opened, query: TraceQuery, check: Check) -> TraceQuery:
         """A row of a file that was only read is a record of each source that read it, and all are meant."""
         starts: list[StartQuery] = []
-        for start in query.starts:
+        for start in query.starts or ():
             is_row = start.path is not None and start.row is not None and start.node is None
             starts += self._readers(opened, start, check) if is_row else [start]
         return replace(query, starts=tuple(starts))

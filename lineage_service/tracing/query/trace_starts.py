@@ -26,7 +26,7 @@ _NO_START = asdict(StartQuery())
 
 def failures_of(query: TraceQuery) -> list[int]:
     """The numbers of the failures that a trace begins at."""
-    numbers = (query.failure, *(start.failure for start in query.starts))
+    numbers = (query.failure, *(start.failure for start in query.starts or ()))
     return [number for number in numbers if number is not None]
 
 
@@ -65,7 +65,7 @@ class TraceStarts:
         positions: dict[Position, None] = {}
         for start in others:
             check()
-            one = replace(query, starts=(), **asdict(start))
+            one = replace(query, starts=None, **asdict(start))
             positions |= dict.fromkeys(self._of_one(opened, cursor, one, check))
         return list(positions)
 
@@ -86,7 +86,7 @@ class TraceStarts:
 
 def _check_starts(query: TraceQuery) -> None:
     """Raises InvalidQueryError."""
-    if not query.starts:
+    if query.starts is None:
         return
     if any(getattr(query, name) is not None for name in _NO_START):
         raise InvalidQueryError("a trace of several starts has no other start beside them")

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 
 import numpy as np
@@ -45,6 +45,7 @@ from lineage_service.tracing.query.trace_results import (
     start_of,
     trace_of,
 )
+from lineage_service.tracing.query.trace_starts import failures_of
 from lineage_service.tracing.spark.engine import Arrived, SparkTraceWalk
 from lineage_service.tracing.spark.frontiers import (
     BROADCAST_RECORDS,
@@ -277,14 +278,18 @@ class SparkTracing:
         self, snapshot: SparkSnapshot, main: SparkFrontiers, query: TraceQuery
     ) -> dict[int, Frontier]:
         """The records, in the runs that hold them, by the nodes that a query names; the one to name first."""
-        if query.failure is not None:
+        if failures_of(query):
             raise InvalidQueryError("a failure is traced on this machine: leave out the engine Spark")
-        named = records_named(snapshot.graph, self._locations, query, unlimited)
-        if isinstance(named, TopologyNode):
-            return {named.number: _by_key(snapshot, main, named, query)}
-        rows: dict[int, list[tuple[int, int]]] = {}
-        for start in starts_named(snapshot.graph, named, query.direction):
-            rows.setdefault(start.node.number, []).extend((run.number, start.offset) for run in start.runs)
+        rows: dict[int, dict[tuple[int, int], None]] = {}
+        for one in [replace(query, starts=None, **asdict(start)) for start in query.starts or ()] or [query]:
+            named = records_named(snapshot.graph, self._locations, one, unlimited)
+            if isinstance(named, TopologyNode):
+                if query.starts:
+                    raise InvalidQueryError("on Spark, a trace of several starts has none by a key")
+                return {named.number: _by_key(snapshot, main, named, one)}
+            for start in starts_named(snapshot.graph, named, query.direction):
+                at = ((run.number, start.offset) for run in start.runs)
+                rows.setdefault(start.node.number, {}).update(dict.fromkeys(at))
         return {node: main.of_rows(of_node) for node, of_node in rows.items()}
 
     # -- what is shown -------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from lineage_api.parameters import (
 )
 from lineage_api.problems import PROBLEMS
 from lineage_service import queries
-from lineage_service.result_tables import DATASET_COLUMNS, FAILURE_COLUMNS, HISTORY_COLUMNS
+from lineage_service.result_tables import DATASET_COLUMNS, FAILURE_COLUMNS, HISTORY_COLUMNS, ROW_SET_COLUMNS
 from lineage_service.testing.queries import MemoryQueries
 from tests.support.api_examples import examples
 
@@ -150,6 +150,7 @@ def test_traces_records_and_datasets_offer_csv(openapi):
     assert offering == {
         "GET /api/trace",
         "GET /api/applications/{app}/trace",
+        "GET /api/applications/{app}/rowset",
         "GET /api/applications/{app}/missing",
         "GET /api/missing",
         "GET /api/applications/{app}/failures",
@@ -173,6 +174,7 @@ def test_the_documented_endpoints_are_those_of_the_app(openapi):
         ("Traces of datasets", "GET /api/trace"),
         ("Traces", "GET /api/applications/{app}/trace"),
         ("Traces", "POST /api/applications/{app}/trace/graph"),
+        ("Row sets", "GET /api/applications/{app}/rowset"),
         ("Missing rows", "GET /api/applications/{app}/missing"),
         ("Values", "GET /api/applications/{app}/values"),
         ("Datasets", "GET /api/datasets"),
@@ -193,6 +195,7 @@ def test_the_documented_problems_and_columns_are_those_of_the_app():
     assert f"`{','.join(COMPARE_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(MISSING_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(FAILURE_COLUMNS)}`" in DOCUMENT
+    assert f"`{','.join(ROW_SET_COLUMNS)}`" in DOCUMENT
     assert TRACE_COLUMNS[-len(RECORD_COLUMNS) :] == RECORD_COLUMNS
     assert f"`{','.join(DATASET_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(HISTORY_COLUMNS)}`" in DOCUMENT

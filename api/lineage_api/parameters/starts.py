@@ -1,0 +1,139 @@
+"""The records that a query starts at: by one name, or by several in a list."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
+
+from lineage_api.parameters.fields import (
+    NODE_HELP,
+    Expression,
+    NodeNumber,
+    Parameters,
+    Partition,
+    PathName,
+    Position,
+    RecordName,
+    Text,
+)
+from lineage_service.queries import StartQuery
+
+__all__ = ["StartParameters"]
+
+#: A list of some 1,000 record ids.
+_MAX_LIST = 65_536
+_START_FIELDS = ("record", "node", "partition", "offset", "key", "path", "row", "where", "failure")
+
+
+class _OneStart(Parameters):
+    record: RecordName | None = Field(
+        default=None,
+        description="Start: a record id (with `node` if it is ambiguous), or one with its node's id or "
+        "number before it: `NODE_ID#RECORD_ID`, `NUMBER#RECORD_ID`.",
+        examples=["write#0#0"],
+    )
+    node: NodeNumber | None = Field(
+        default=None,
+        description=f"Start: {NODE_HELP}; with `partition` and `offset`, or `key`, or `record`, or `path`.",
+        examples=["3"],
+    )
+    partition: Partition | None = Field(default=None, description="Start: partition of `node`.", examples=[0])
+    offset: Position | None = Field(
+        default=None, description="Start: offset in `partition`, from 0.", examples=[0]
+    )
+    key: Text | None = Field(
+        default=None, description="Start: all records of `node` with this key.", examples=["North"]
+    )
+    path: PathName | None = Field(
+        default=None, description="Start: an input or output file.", examples=["/data/sums.csv"]
+    )
+    row: Position | None = Field(
+        default=None, description="Start: row of `path`, from 0, header lines included.", examples=[0]
+    )
+    failure: Annotated[Position, Field(ge=1)] | None = Field(
+        default=None,
+        description="Start: the record that made a task fail, by the number of the failure. Backward only.",
+        examples=[1],
+    )
+    where: Expression | None = Field(
+        default=None,
+        description="Start: all rows that fulfil this condition on columns, 10,000 at most; of `path` (a "
+        "file, folder or glob), of `node`, or of the application's one output.",
+        examples=["value like '%paid%'"],
+    )
+
+    @model_validator(mode="after")
+    def _has_one_start(self) -> _OneStart:
+        self._check_one()
+        return self
+
+    def _check_one(self) -> None:
+        if self._present() not in _STARTS:
+            raise ValueError(
+                "name one start: record (and node), or node with partition and offset, or node with key, or "
+                "path with row (and node), or where (with path and node), or failure; the request has "
+                f"{', '.join(sorted(self._present())) or 'none'}"
+            )
+
+    def _present(self) -> frozenset[str]:
+        return frozenset(name for name in _START_FIELDS if getattr(self, name) is not None)
+
+    def start(self) -> StartQuery:
+        return StartQuery(**{name: getattr(self, name) for name in _START_FIELDS})
+
+
+_SEVERAL = TypeAdapter(list[_OneStart])
+
+
+class StartParameters(_OneStart):
+    starts: Annotated[str, Field(min_length=2, max_length=_MAX_LIST)] | None = Field(
+        default=None,
+        description="Several starts in place of one: a list in JSON, of objects with the names of those "
+        "parameters that name a start; 10,000 at most.",
+        examples=['[{"record": "3#write#0#0"}, {"path": "/data/sums.csv", "row": 1}]'],
+    )
+
+    @model_validator(mode="after")
+    def _has_one_start(self) -> StartParameters:
+        if self.starts is None:
+            self._check_one()
+        elif self._present():
+            raise ValueError(f"starts has all of them: leave out {', '.join(sorted(self._present()))}")
+        else:
+            self.several()
+        return self
+
+    def several(self) -> tuple[StartQuery, ...] | None:
+        """None where one is named by the other parameters."""
+        if self.starts is None:
+            return None
+        try:
+            starts = _SEVERAL.validate_json(self.starts)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise ValueError(
+                'starts is no list of starts in JSON, such as [{"record": "3#write#0#0"}]'
+                f"{f', at {place}' if place else ''}: {first['msg']}"
+            ) from None
+        if not starts:
+            raise ValueError("starts is empty: name at least one")
+        return tuple(start.start() for start in starts)
+
+
+_STARTS = frozenset(
+    {
+        frozenset({"record"}),
+        frozenset({"record", "node"}),
+        frozenset({"node", "partition", "offset"}),
+        frozenset({"node", "key"}),
+        frozenset({"path", "row"}),
+        frozenset({"path", "row", "node"}),
+        frozenset({"failure"}),
+        frozenset({"where"}),
+        frozenset({"where", "path"}),
+        frozenset({"where", "node"}),
+        frozenset({"where", "path", "node"}),
+    }
+)
