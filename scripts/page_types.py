@@ -52,6 +52,8 @@ def _type(schema: Mapping[str, Any]) -> str:
         return " | ".join(json.dumps(value) for value in schema["enum"])
     if "anyOf" in schema:
         return " | ".join(_type(member) for member in schema["anyOf"])
+    if "prefixItems" in schema:
+        return f"[{', '.join(map(_type, schema['prefixItems']))}]"
     if schema.get("type") == "array":
         inner = _type(schema["items"])
         return f"({inner})[]" if " | " in inner else f"{inner}[]"

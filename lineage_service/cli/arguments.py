@@ -26,11 +26,15 @@ def nearest(word: str, words: Iterable[str]) -> str:
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser whose errors are one line on standard error, exit code 2."""
 
+    #: Several words of one kind may stand before flags and behind them.
+    is_intermixed = False
+
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message} (see `{self.prog} --help`)\n")
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        options, rest = self.parse_known_args(args, namespace)
+        parse = self.parse_known_intermixed_args if self.is_intermixed else self.parse_known_args
+        options, rest = parse(args, namespace)
         if rest:
             self.error(self._unknown(rest))
         return options

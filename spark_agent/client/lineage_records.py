@@ -23,7 +23,7 @@ from spark_agent.client.missing_rows import MissingRow
 #: The API traces so many at once, and more are a mistake.
 MOST_STARTS = 10_000
 #: Of one query: its address is of that many bytes at most.
-_STARTS_AT_ONCE, _BYTES_AT_ONCE = 1_000, 40_000
+_STARTS_AT_ONCE, _BYTES_AT_ONCE = 1_000, 50_000
 _QUERIES_AT_ONCE = 4
 
 Start = tuple[tuple[str, Any], ...]
@@ -300,7 +300,10 @@ def _queries(starts: Iterable[Start]) -> Iterator[dict[str, Any]]:
         if "key" in one:
             yield one
             continue
-        more = len(urllib.parse.quote(json.dumps(one)))
+        if "offset" in one:
+            number = str(one["node"]).rpartition("#")[2]
+            one = {"record": f"{number}#{one['partition']}#{one['offset']}"}
+        more = len(urllib.parse.quote(json.dumps(one, separators=(",", ":")))) + len("%2C")
         if batch and (len(batch) == _STARTS_AT_ONCE or size + more > _BYTES_AT_ONCE):
             yield _query_of(batch)
             batch, size = [], 0
@@ -311,7 +314,9 @@ def _queries(starts: Iterable[Start]) -> Iterator[dict[str, Any]]:
 
 
 def _query_of(starts: list[dict[str, Any]]) -> dict[str, Any]:
-    return starts[0] if len(starts) == 1 else {"starts": json.dumps(starts, separators=(",", ":"))}
+    if len(starts) == 1:
+        return starts[0]
+    return {"starts": json.dumps(starts, separators=(",", ":"))}
 
 
 def _start(**parameters: Any) -> Start:

@@ -121,6 +121,8 @@ def examples() -> dict[str, Any]:
     of_steady_moments(found["answers"]["list_datasets"])
     of_steady_moments(found["answers"]["get_dataset"])
     found["answers"]["trace_of_dataset"]["started"] = STARTED_MS
+    for file in found["answers"]["get_row_set"]["sources"][0]["files"]:
+        file["modified"] = STARTED_MS
     found["answers"]["list_applications"]["next"] = f"{STARTED_MS}:{APP}"
     for application in found["answers"]["get_lag"]["applications"]:
         application["seconds"] = 4.5

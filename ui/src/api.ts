@@ -59,6 +59,16 @@ export interface AskedInput {
   note: string;
 }
 
+/** A record that the rows were traced from. */
+export interface AskedRecord {
+  node: number;
+  record_id: string;
+  path: string | null;
+  row: number | null;
+  text: string | null;
+  key: string | null;
+}
+
 /** A row of an input that is not the same in both runs. */
 export interface ChangedInput {
   path: string;
@@ -510,6 +520,45 @@ export interface RowEnd {
   description: string;
   call_site: string;
   why: string;
+}
+
+/** Which rows of the sources of an application some records were made of. */
+export interface RowSet {
+  application: string;
+  sources: RowSetSource[];
+  asked: AskedRecord[];
+  exact: boolean;
+  complete: boolean;
+  how: string | null;
+}
+
+/** The rows of one file. */
+export interface RowSetFile {
+  path: string;
+  size: number | null;
+  modified: number | null;
+  rows: [number, number][];
+}
+
+/** A source of the application, and which of its rows are meant. */
+export interface RowSetSource {
+  node: number;
+  name: string;
+  call_site: string | null;
+  path: string | null;
+  whole: boolean;
+  why: string | null;
+  partitions: number | null;
+  total: number | null;
+  files: RowSetFile[];
+  splits: RowSetSplit[];
+  listed: SourceRow[];
+}
+
+/** The records of one partition of a source. */
+export interface RowSetSplit {
+  split: number;
+  positions: [number, number][];
 }
 
 /** A row of a file. */

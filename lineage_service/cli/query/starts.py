@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
+from lineage_service.cli.arguments import Parser
 from lineage_service.cli.query.start import line_of_file, start_of, whole_number
 from lineage_service.errors import InvalidQueryError
 from lineage_service.queries import StartQuery
@@ -13,6 +14,8 @@ __all__ = ["add_starts", "start_queries"]
 
 
 def add_starts(parser: argparse.ArgumentParser) -> None:
+    if isinstance(parser, Parser):
+        parser.is_intermixed = True
     parser.add_argument(
         "start",
         nargs="*",

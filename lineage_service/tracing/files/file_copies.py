@@ -75,17 +75,26 @@ class FileCopies:
             self._copy_all(file.path, target, check)
             return None
         wanted = WantedRows.of(file.rows)
-        if is_without:
-            wanted = wanted.others
+        copied = self._copy_wanted(
+            file, target, wanted.others if is_without else wanted, check, has_header=not is_without
+        )
+        if copied < len(file.rows) and not is_without:
+            raise UnreadableError("the file has fewer rows than the job read: put the one back that it read")
+        return copied
+
+    def _copy_wanted(
+        self, file: CopiedFile, target: BinaryIO, wanted: WantedRows, check: Check, *, has_header: bool
+    ) -> int:
+        """`has_header`: the line of the header is none of the rows, and is copied too."""
         if file.shape == "columns":
             return copy_rows(self._files, file.format.name, file.path, target, wanted, check)
         if file.shape == "records":
             return self._copy_records(file, target, wanted, check)
         if file.shape == "bytes":
             return self._copy_bytes(file, target, wanted, check)
-        header = None if is_without else self._header(file, check)
+        header = self._header(file, check) if has_header else None
         if header is not None:
-            wanted = WantedRows.of((*file.rows, header))
+            wanted = WantedRows.of((*(file.rows or ()), header))
         return copy_lines(self._files, file.path, target, wanted, check) - (header is not None)
 
     def _copy_all(self, path: str, target: BinaryIO, check: Check) -> None:

@@ -11,7 +11,7 @@ import pytest
 from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.errors import InvalidQueryError, NotFoundError
 from lineage_service.lineage import Failures
-from lineage_service.queries import TraceQuery
+from lineage_service.queries import RowSetQuery, StartQuery, TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
@@ -189,3 +189,37 @@ def test_an_error_of_the_program_is_a_failure_without_an_operation(without_runs:
     (failure,) = without_runs.failures.failures
     assert (failure.error, failure.message, failure.node_id) == ("ValueError", ERROR["message"], None)
     assert not without_runs.failures.complete
+
+
+def test_the_rows_of_a_failure_are_a_row_set(without_runs: Stored, tmp_path: Path) -> None:
+    without_runs.add(run_failed(1, 0), run_failed(2, 1, position=0, certain=False))
+    first = RowSetQuery(starts=(StartQuery(failure=1),))
+    (source,) = without_runs.queries.row_set(APP, first).sources
+    assert [file.rows for file in source.files] == [((2, 1),)]
+    both = RowSetQuery(starts=(StartQuery(failure=1), StartQuery(failure=2)))
+    row_set = without_runs.queries.row_set(APP, both)
+    assert [file.rows for file in row_set.sources[0].files] == [((0, 1), (2, 1))]
+    assert not row_set.exact
+    assert row_set.how == "Of failure 2, it is the last record that was read, or one of a group."
+    with pytest.raises(NotFoundError, match="no failure 3"):
+        without_runs.queries.row_set(APP, RowSetQuery(starts=(StartQuery(failure=3),)))
+
+
+def test_failures_and_records_are_starts_of_one_row_set(stored: Stored) -> None:
+    stored.add(run_failed(1, 0))
+    record = StartQuery(node=str(SINK), partition=0, offset=3)
+    row_set = stored.queries.row_set(APP, RowSetQuery(starts=(StartQuery(failure=1), record)))
+    assert [file.rows for file in row_set.sources[0].files] == [((2, 2),)]
+    assert [(asked.node, asked.record_id) for asked in row_set.asked] == [
+        (SOURCE, "read#0#2"),
+        (SINK, "write#0#3"),
+    ]
+
+
+def test_rows_that_a_failed_task_did_not_report_are_not_left_out(without_runs: Stored) -> None:
+    filtered = event(contract.NODE_REGISTERED, node=FILTER, name="filter", relation="flows", exact=True)
+    without_runs.add(filtered, run_failed(1, 0, nodes=[FILTER, MAP, SINK], position=1, blocks=1))
+    row_set = without_runs.queries.row_set(APP, RowSetQuery(starts=(StartQuery(failure=1),)))
+    assert [(source.whole, source.files) for source in row_set.sources] == [(True, ())]
+    assert not row_set.exact
+    assert "not stored" in (row_set.how or "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -49,6 +50,10 @@ starts = st.one_of(
         {"where": st.sampled_from(["value like '%5'", "amount > 'x'"])},
         optional={"path": paths, "node": nodes},
     ),
+)
+several = st.one_of(
+    st.lists(starts, min_size=1, max_size=3).map(lambda chosen: {"starts": json.dumps(chosen)}),
+    st.one_of(st.just("[]"), st.just("[{}]"), st.text(max_size=20)).map(lambda text: {"starts": text}),
 )
 pages = {"limit": st.sampled_from([1, 2, 10_000]), "cursor": cursors}
 more = st.fixed_dictionaries(
@@ -126,9 +131,15 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
 
 
 @settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(application=applications, start=starts, others=more)
+@given(application=applications, start=st.one_of(starts, several), others=more)
 def test_a_trace_from_any_start_is_an_answer_or_a_problem(asked, application, start, others):
     asked.check("/api/applications/{app}/trace", application, {**others, **start})
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(application=applications, start=st.one_of(starts, several), limit=st.sampled_from([0, 1, 10_000]))
+def test_a_row_set_of_any_starts_is_an_answer_or_a_problem(asked, application, start, limit):
+    asked.check("/api/applications/{app}/rowset", application, {"limit": limit, **start})
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import urllib.parse
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +11,8 @@ from typing import Any
 import pytest
 
 from spark_agent.client.application import Application, normal_path
-from spark_agent.client.lineage_records import LineageRecords
+from spark_agent.client.http import TraceError
+from spark_agent.client.lineage_records import LineageRecords, records_of_all
 
 NODE, SOURCE, PAGE = "app#1", "app#0", 3
 
@@ -22,7 +25,7 @@ class Pages:
 
     def trace(self, application: str, **asked: Any) -> Iterator[dict[str, Any]]:
         assert asked.get("only", NODE) == NODE
-        places = range(8) if "key" in asked else [asked["offset"]]
+        places = range(8) if "key" in asked else [int(asked["record"].split("#")[2])]
         keyed = [{"record_id": f"0#{at}", "partition": 0, "offset": at} for at in places]
         source = [{"record_id": "read#0#0", "partition": 0, "offset": 0}]
         for at in range(0, len(keyed), PAGE):
@@ -60,3 +63,55 @@ def test_a_bound_says_that_it_is_one() -> None:
 @pytest.mark.parametrize("path", ["/data/a#b?c", "file:/data/a#b?c", "file:///data/a%23b%3fc"])
 def test_a_file_is_found_whatever_stands_in_its_name(path: str) -> None:
     assert normal_path(path) == "/data/a#b?c"
+
+
+class Several:
+    """Traces of several starts: each record of node 1 was made of the one of node 0 with its offset."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+
+    def trace(self, application: str, **asked: Any) -> Iterator[dict[str, Any]]:
+        self.asked.append(asked)
+        places = json.loads(asked["starts"]) if "starts" in asked else [asked]
+        offsets = sorted({int(place["record"].split("#")[2]) for place in places})
+        records = [{"record_id": f"0#{at}", "partition": 0, "offset": at} for at in offsets]
+        yield {
+            "start_node": NODE,
+            "start": records,
+            "starts": [{"node_id": NODE, "records": records}],
+            "exact": True,
+            "nodes": [{"node_id": NODE, "records": records}, {"node_id": SOURCE, "records": records}],
+        }
+
+
+def chosen(client: Several, application: str = "app") -> LineageRecords:
+    nodes = {node: {"node_id": node} for node in (NODE, SOURCE)}
+    edges = [{"source": SOURCE, "target": NODE}]
+    return LineageRecords(Application(client, application, nodes, edges), frozenset({NODE}))  # type: ignore[arg-type]
+
+
+def test_records_that_were_chosen_one_by_one_are_asked_for_at_once() -> None:
+    client = Several()
+    all_of_them = records_of_all([chosen(client).at(0, at) for at in (3, 8, 3)])
+    assert [record["offset"] for _, record in all_of_them.collect()] == [3, 8]
+    assert len(client.asked) == 1
+    assert [node for node, _ in all_of_them.go_back().collect()] == [SOURCE, SOURCE]
+    assert len(client.asked) == 2
+    moved = records_of_all([all_of_them.go_back(), chosen(client).at(0, 5)])
+    assert {(node, record["offset"]) for node, record in moved.collect()} >= {(NODE, 5)}
+
+
+def test_many_records_are_a_few_queries() -> None:
+    client = Several()
+    many = records_of_all([chosen(client).at(0, at) for at in range(2_500)])
+    assert many.go_back().count() == 2_500
+    assert len(client.asked) == 3
+    assert all(len(urllib.parse.urlencode(asked)) < 65_000 for asked in client.asked)
+
+
+def test_records_of_nothing_and_of_several_applications_are_refused() -> None:
+    with pytest.raises(TraceError, match="at least one"):
+        records_of_all([])
+    with pytest.raises(TraceError, match="several applications"):
+        records_of_all([chosen(Several()).at(0, 1), chosen(Several(), "other").at(0, 1)])
