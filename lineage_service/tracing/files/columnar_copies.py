@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.orc
 import pyarrow.parquet as pq
 
+from lineage_service.tracing.files.chosen_rows import ChosenRows
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.file_parts import PARQUET
 from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError
-from lineage_service.tracing.files.wanted_rows import WantedRows
 
 __all__ = ["copy_rows"]
 
@@ -24,25 +24,25 @@ _WHOLE = ("INT32", "INT64")
 
 
 def copy_rows(
-    files: FileSystems, format: str, path: str, target: BinaryIO, wanted: WantedRows, check: Check
+    files: FileSystems, format: str, path: str, target: BinaryIO, chosen: ChosenRows, check: Check
 ) -> int:
     """How many rows were copied. Raises UnreadableError."""
     copy = _copy_parquet if format == PARQUET else _copy_orc
     with files.opened(path, at_length=True) as file:
         try:
-            return copy(pa.PythonFile(file, "r"), target, wanted, check)
+            return copy(pa.PythonFile(file, "r"), target, chosen, check)
         except (pa.ArrowException, ValueError, NotImplementedError) as error:
             said = " ".join(str(error).split())[:120]
             raise UnreadableError(f"its rows cannot be copied ({said})") from None
 
 
-def _copy_parquet(file: pa.PythonFile, target: BinaryIO, wanted: WantedRows, check: Check) -> int:
+def _copy_parquet(file: pa.PythonFile, target: BinaryIO, chosen: ChosenRows, check: Check) -> int:
     # Spark's timestamps have 96 bits, and no nanoseconds.
     with pq.ParquetFile(file, coerce_int96_timestamp_unit="us") as opened:
         schema = opened.schema_arrow
         with pq.ParquetWriter(target, schema, **_options(opened)) as writer:
             copied = 0
-            for batch in _chosen(_batches(opened, check), wanted):
+            for batch in _chosen(_batches(opened, check), chosen):
                 writer.write_batch(batch)
                 copied += batch.num_rows
     return copied
@@ -83,7 +83,7 @@ def _batches(opened: pq.ParquetFile, check: Check) -> Iterator[pa.RecordBatch]:
             yield batch
 
 
-def _copy_orc(file: pa.PythonFile, target: BinaryIO, wanted: WantedRows, check: Check) -> int:
+def _copy_orc(file: pa.PythonFile, target: BinaryIO, chosen: ChosenRows, check: Check) -> int:
     opened = pyarrow.orc.ORCFile(file)
     if any(_has_times(field.type) for field in opened.schema):
         raise ValueError("it has times, which are not copied without a loss: write it as Parquet")
@@ -97,7 +97,7 @@ def _copy_orc(file: pa.PythonFile, target: BinaryIO, wanted: WantedRows, check: 
     writer = pyarrow.orc.ORCWriter(target, compression=str(opened.compression).lower())
     try:
         writer.write(opened.schema.empty_table())
-        for batch in _chosen(stripes(), wanted):
+        for batch in _chosen(stripes(), chosen):
             writer.write(pa.Table.from_batches([batch]))
             copied += batch.num_rows
     finally:
@@ -110,11 +110,11 @@ def _has_times(type: pa.DataType) -> bool:
     return pa.types.is_timestamp(type) or any(map(_has_times, children))
 
 
-def _chosen(batches: Iterator[pa.RecordBatch], wanted: WantedRows) -> Iterator[pa.RecordBatch]:
+def _chosen(batches: Iterator[pa.RecordBatch], chosen: ChosenRows) -> Iterator[pa.RecordBatch]:
     first = 0
     for batch in batches:
         end = first + batch.num_rows
-        numbers = wanted.numbers_within(first, end)
+        numbers = chosen.numbers_within(first, end)
         if len(numbers) == batch.num_rows:
             yield batch
         elif numbers:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Literal
 
+from lineage_service.tracing.files.chosen_rows import ChosenRows
 from lineage_service.tracing.files.columnar_copies import copy_rows
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.file_parts import parts_of
@@ -14,7 +15,6 @@ from lineage_service.tracing.files.file_systems import UnreadableError
 from lineage_service.tracing.files.line_copies import compressed, copy_lines
 from lineage_service.tracing.files.record_lines import BLANKS
 from lineage_service.tracing.files.row_formats import RowFormat, row_format_of
-from lineage_service.tracing.files.wanted_rows import WantedRows
 from lineage_service.tracing.model.elements import TopologyNode
 
 __all__ = ["CopiedFile", "FileCopies", "copied_file"]
@@ -74,28 +74,28 @@ class FileCopies:
         if file.rows is None:
             self._copy_all(file.path, target, check)
             return None
-        wanted = WantedRows.of(file.rows)
-        copied = self._copy_wanted(
-            file, target, wanted.others if is_without else wanted, check, has_header=not is_without
+        chosen = ChosenRows.of(file.rows)
+        copied = self._copy_chosen(
+            file, target, chosen.others if is_without else chosen, check, has_header=not is_without
         )
         if copied < len(file.rows) and not is_without:
             raise UnreadableError("the file has fewer rows than the job read: put the one back that it read")
         return copied
 
-    def _copy_wanted(
-        self, file: CopiedFile, target: BinaryIO, wanted: WantedRows, check: Check, *, has_header: bool
+    def _copy_chosen(
+        self, file: CopiedFile, target: BinaryIO, chosen: ChosenRows, check: Check, *, has_header: bool
     ) -> int:
         """`has_header`: the line of the header is none of the rows, and is copied too."""
         if file.shape == "columns":
-            return copy_rows(self._files, file.format.name, file.path, target, wanted, check)
+            return copy_rows(self._files, file.format.name, file.path, target, chosen, check)
         if file.shape == "records":
-            return self._copy_records(file, target, wanted, check)
+            return self._copy_records(file, target, chosen, check)
         if file.shape == "bytes":
-            return self._copy_bytes(file, target, wanted, check)
+            return self._copy_bytes(file, target, chosen, check)
         header = self._header(file, check) if has_header else None
         if header is not None:
-            wanted = WantedRows.of((*(file.rows or ()), header))
-        return copy_lines(self._files, file.path, target, wanted, check) - (header is not None)
+            chosen = ChosenRows.of((*(file.rows or ()), header))
+        return copy_lines(self._files, file.path, target, chosen, check) - (header is not None)
 
     def _copy_all(self, path: str, target: BinaryIO, check: Check) -> None:
         with self._files.opened(path, at_length=True) as file:
@@ -103,12 +103,12 @@ class FileCopies:
                 check()
                 target.write(data)
 
-    def _copy_bytes(self, file: CopiedFile, target: BinaryIO, wanted: WantedRows, check: Check) -> int:
+    def _copy_bytes(self, file: CopiedFile, target: BinaryIO, chosen: ChosenRows, check: Check) -> int:
         """Records of one length."""
         length, copied = file.record_length, 0
         with self._files.opened(file.path, at_length=True) as source:
             records = -(-self._files.state(file.path).size // length)
-            for first, end in wanted.within(0, records):
+            for first, end in chosen.within(0, records):
                 source.seek(first * length)
                 for _ in range(first, end):
                     check()
@@ -116,10 +116,10 @@ class FileCopies:
                     copied += 1
         return copied
 
-    def _copy_records(self, file: CopiedFile, target: BinaryIO, wanted: WantedRows, check: Check) -> int:
+    def _copy_records(self, file: CopiedFile, target: BinaryIO, chosen: ChosenRows, check: Check) -> int:
         """Of CSV and JSON, records that may have several lines."""
         several = self._rows.several(file.format, file.path, check)
-        texts = [several.texts[number] for number in wanted.numbers_within(0, len(several.texts))]
+        texts = [several.texts[number] for number in chosen.numbers_within(0, len(several.texts))]
         if file.format.is_json:
             text = "[\n" + ",\n".join(texts) + "\n]\n"
         else:

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, Protocol
 
+from lineage_service.tracing.files.chosen_rows import ChosenRows
 from lineage_service.tracing.files.decompression import Check, FileBytes, Reader
 from lineage_service.tracing.files.file_systems import FileSystems
 from lineage_service.tracing.files.row_ends import RowEnds
-from lineage_service.tracing.files.wanted_rows import WantedRows
 
 __all__ = ["compressed", "copy_lines"]
 
@@ -27,7 +27,7 @@ class Writer(Protocol):
     def write(self, data: bytes, /) -> Any: ...
 
 
-def copy_lines(files: FileSystems, path: str, target: BinaryIO, wanted: WantedRows, check: Check) -> int:
+def copy_lines(files: FileSystems, path: str, target: BinaryIO, chosen: ChosenRows, check: Check) -> int:
     """How many lines were copied. Raises UnreadableError."""
     row = copied = 0
     is_open = False  # the last line has no end so far, and is copied
@@ -36,11 +36,11 @@ def copy_lines(files: FileSystems, path: str, target: BinaryIO, wanted: WantedRo
             # Segment n is a part of row `row` + n. The last one is what begins behind the last end.
             bounds = [0, *RowEnds(data).positions, len(data)]
             ended = row + len(bounds) - 2
-            for first, end in wanted.within(row, ended + 1):
+            for first, end in chosen.within(row, ended + 1):
                 copy.write(data[bounds[first - row] : bounds[end - row]])
                 copied += min(end, ended) - min(first, ended)
             if ended > row or not is_open:
-                is_open = bounds[-1] > bounds[-2] and any(wanted.within(ended, ended + 1))
+                is_open = bounds[-1] > bounds[-2] and any(chosen.within(ended, ended + 1))
             row = ended
     return copied + is_open
 

@@ -39,9 +39,9 @@ def file_states(node: TopologyNode, ended: int | None) -> Iterator[tuple[str, Ma
             for file in info["files"]:
                 yield plain_path(str(file["path"])), {"ended": ended, **file}
             continue
-        known = as_it_was(info, sizes, ended)
-        parts = parts_of(node, known)
+        state = as_it_was(info, sizes, ended)
+        parts = parts_of(node, state)
         for part in parts:
             yield part.path, part.as_partition(ended if part.size is None else None)
-        if not parts and "path" in known:
-            yield plain_path(str(known["path"])), known
+        if not parts and "path" in state:
+            yield plain_path(str(state["path"])), state

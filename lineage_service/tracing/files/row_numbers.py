@@ -72,9 +72,9 @@ class RowNumbers:
             return NumberedRows(path, *state, offsets + first_record(info))
         if not node.is_text:
             return NumberedRows(path, *state, None, "which rows of the file its records are is not known")
-        known = node.file_rows.get(int(info["split"]))
-        if known is not None:
-            return NumberedRows(path, *state, offsets + known.start)
+        file_rows = node.file_rows.get(int(info["split"]))
+        if file_rows is not None:
+            return NumberedRows(path, *state, offsets + file_rows.start)
         try:
             return NumberedRows(path, *state, offsets + self._first_row(path, start, check))
         except UnreadableError as error:
@@ -100,9 +100,9 @@ class RowNumbers:
     ) -> NumberedRows:
         """By the lines that records begin in. A line may be several of them. Raises UnreadableError."""
         lines_of = self._rows.record_lines(format, part.path, start, check)
-        found = [lines_of.line_of(record, check) for record in records.tolist()]
-        lines = np.unique(np.array([line for line in found if line is not None], np.int64))
-        if None in found:
+        line_of = [lines_of.line_of(record, check) for record in records.tolist()]
+        lines = np.unique(np.array([line for line in line_of if line is not None], np.int64))
+        if None in line_of:
             raise UnreadableError("the file has fewer rows than the job read: put the one back that it read")
         is_partial = False
         if format.is_json:

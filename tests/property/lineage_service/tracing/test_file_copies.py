@@ -1,4 +1,4 @@
-"""Copies of rows of files: those that are wanted and all others are together the file, byte by byte."""
+"""Copies of rows of files: those that are chosen and all others are together the file, byte by byte."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lineage_service.tracing.files import columnar_copies, line_copies
+from lineage_service.tracing.files.chosen_rows import ChosenRows
 from lineage_service.tracing.files.columnar_copies import copy_rows
 from lineage_service.tracing.files.decompression import FileBytes, unlimited
 from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError
 from lineage_service.tracing.files.line_copies import compressed, copy_lines
-from lineage_service.tracing.files.wanted_rows import WantedRows
 
 FILES = FileSystems()
 CHOSEN = st.sets(st.integers(0, 12))
@@ -34,11 +34,11 @@ def lines_of(data: bytes) -> list[bytes]:
 
 
 @given(CHOSEN, st.integers(0, 12), st.integers(0, 12))
-def test_wanted_rows_and_the_others_are_all(chosen: set[int], first: int, end: int) -> None:
-    wanted = WantedRows.of(chosen)
-    assert wanted.numbers_within(first, end) == [at for at in range(first, end) if at in chosen]
-    assert wanted.others.numbers_within(first, end) == [at for at in range(first, end) if at not in chosen]
-    assert wanted.others.others.numbers_within(0, 50) == sorted(chosen)
+def test_chosen_rows_and_the_others_are_all(chosen: set[int], first: int, end: int) -> None:
+    rows = ChosenRows.of(chosen)
+    assert rows.numbers_within(first, end) == [at for at in range(first, end) if at in chosen]
+    assert rows.others.numbers_within(first, end) == [at for at in range(first, end) if at not in chosen]
+    assert rows.others.others.numbers_within(0, 50) == sorted(chosen)
 
 
 @settings(deadline=None)
@@ -50,13 +50,13 @@ def test_lines_are_copied_as_they_are(text: str, chosen: set[int], ending: str, 
         path = Path(folder) / f"rows.txt{ending}"
         with path.open("wb") as file, compressed(str(path), file) as copy:
             copy.write(data)
-        for wanted, is_kept in (
-            (WantedRows.of(chosen), chosen.__contains__),
-            (WantedRows.of(chosen).others, lambda at: at not in chosen),
+        for rows, is_kept in (
+            (ChosenRows.of(chosen), chosen.__contains__),
+            (ChosenRows.of(chosen).others, lambda at: at not in chosen),
         ):
             target = Path(folder) / f"copy.txt{ending}"
             with target.open("wb") as file:
-                count = copy_lines(FILES, str(path), file, wanted, unlimited)
+                count = copy_lines(FILES, str(path), file, rows, unlimited)
             expected = [line for at, line in enumerate(lines_of(data)) if is_kept(at)]
             with FileBytes(str(target), FILES).reading(0, unlimited) as reader:
                 assert b"".join(iter(lambda: reader.read(100), b"")) == b"".join(expected)
@@ -100,12 +100,12 @@ def test_rows_of_columns_keep_their_schema(
             pq.write_table(table, path, row_group_size=group, compression="gzip")
         else:
             pyarrow.orc.write_table(table, path)
-        for wanted, expected in (
-            (WantedRows.of(chosen), [row for at, row in enumerate(rows) if at in chosen]),
-            (WantedRows.of(chosen).others, [row for at, row in enumerate(rows) if at not in chosen]),
+        for copied, expected in (
+            (ChosenRows.of(chosen), [row for at, row in enumerate(rows) if at in chosen]),
+            (ChosenRows.of(chosen).others, [row for at, row in enumerate(rows) if at not in chosen]),
         ):
             with target.open("wb") as file:
-                assert copy_rows(FILES, format, str(path), file, wanted, unlimited) == len(expected)
+                assert copy_rows(FILES, format, str(path), file, copied, unlimited) == len(expected)
             if format == "parquet":
                 copy = pq.read_table(target)
                 assert copy.schema.metadata[b"org.apache.spark.version"] == b"4.1.0"
@@ -121,10 +121,10 @@ def test_what_cannot_be_copied_as_it_is_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "times.orc"
     pyarrow.orc.write_table(pa.table({"at": pa.array([0], pa.timestamp("ns"))}), path)
     with pytest.raises(UnreadableError, match="it has times"):
-        copy_rows(FILES, "orc", str(path), io.BytesIO(), WantedRows.of([0]), unlimited)
+        copy_rows(FILES, "orc", str(path), io.BytesIO(), ChosenRows.of([0]), unlimited)
     path.write_text(json.dumps({"a": 1}))
     with pytest.raises(UnreadableError, match="cannot be copied"):
-        copy_rows(FILES, "parquet", str(path), io.BytesIO(), WantedRows.of([0]), unlimited)
+        copy_rows(FILES, "parquet", str(path), io.BytesIO(), ChosenRows.of([0]), unlimited)
 
 
 @pytest.mark.parametrize("is_short", [True, False])
@@ -133,7 +133,7 @@ def test_times_of_96_bits_stay_so(is_short: bool, tmp_path: Path) -> None:
     times = pa.table({"at": pa.array([-62_135_596_800_000_000, None, 1], pa.timestamp("us"))})
     pq.write_table(times, path, use_deprecated_int96_timestamps=is_short)
     with target.open("wb") as file:
-        assert copy_rows(FILES, "parquet", str(path), file, WantedRows.of([0, 1]), unlimited) == 2
+        assert copy_rows(FILES, "parquet", str(path), file, ChosenRows.of([0, 1]), unlimited) == 2
     with pq.ParquetFile(path) as original, pq.ParquetFile(target) as copy:
         assert copy.schema.column(0).physical_type == original.schema.column(0).physical_type
     read = pq.read_table(target, coerce_int96_timestamp_unit="us")

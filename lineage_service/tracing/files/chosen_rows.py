@@ -6,19 +6,19 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["WantedRows"]
+__all__ = ["ChosenRows"]
 
 _END = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class WantedRows:
+class ChosenRows:
     """`ranges` are (first, count), in order, not touching."""
 
     ranges: Sequence[tuple[int, int]]
 
     @classmethod
-    def of(cls, numbers: Iterable[int]) -> WantedRows:
+    def of(cls, numbers: Iterable[int]) -> ChosenRows:
         """These rows, in any order."""
         ranges: list[tuple[int, int]] = []
         for number in sorted(set(numbers)):
@@ -29,14 +29,14 @@ class WantedRows:
         return cls(ranges)
 
     @property
-    def others(self) -> WantedRows:
+    def others(self) -> ChosenRows:
         """All rows but these."""
         begin, ranges = 0, list[tuple[int, int]]()
         for first, count in (*self.ranges, (_END, 0)):
             if first > begin:
                 ranges.append((begin, first - begin))
             begin = first + count
-        return WantedRows(ranges)
+        return ChosenRows(ranges)
 
     def within(self, first: int, end: int) -> Iterator[tuple[int, int]]:
         """(first, end) of those from `first` to before `end`."""
