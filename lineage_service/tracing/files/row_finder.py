@@ -37,6 +37,8 @@ class RowFinder:
 
     def __init__(self, rows: FileRows) -> None:
         self._rows = rows
+        #: Rows of one file are asked for one after the other.
+        self._last: tuple[Topology, _File, dict[int, list[PartitionInfo]]] | None = None
 
     def find(
         self,
@@ -53,7 +55,7 @@ class RowFinder:
         Raises NotFoundError, InvalidQueryError.
         """
         file = _File(path, normal_path(path))
-        infos_of = _infos_with(topology, file)
+        infos_of = self._infos_with(topology, file)
         if not infos_of:
             below = only_file_below(topology, path)
             return self.find(topology, below, row, check, direction, node)
@@ -80,6 +82,12 @@ class RowFinder:
         if not records:
             raise missing[0]
         return records
+
+    def _infos_with(self, topology: Topology, file: _File) -> dict[int, list[PartitionInfo]]:
+        last = self._last
+        if last is None or last[0] is not topology or last[1] != file:
+            last = self._last = topology, file, _infos_with(topology, file)
+        return last[2]
 
     def _in_node(
         self, node: TopologyNode, infos: Sequence[PartitionInfo], file: _File, row: int, check: Check

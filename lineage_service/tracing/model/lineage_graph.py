@@ -70,6 +70,7 @@ class LineageGraph:
         self.read_in_vain = frozenset(link.node for link in cached if link.run not in self.live)
         self._makers = {(link.node, link.run): link.parent_run for link in cached}
         self._only_runs: dict[int, Mapping[int, int]] = {}
+        self._runs_of_partitions: dict[int, Mapping[int, tuple[TaskRun, ...]]] = {}
         self._flow_rows = self.blocks.rows_in(self.live)
 
     def _crossing(self) -> frozenset[int]:
@@ -143,10 +144,14 @@ class LineageGraph:
         Backward from one computation only, never from a mixture; forward from all that an output was made
         from, so that every action over a shared RDD is reached.
         """
-        runs = [run for run in self.topology.runs_at(node, partition) if run.number in self.live]
+        runs_of = self._runs_of_partitions.get(node)
+        if runs_of is None:
+            runs = map(self.topology.runs.__getitem__, self.runs_of(node))
+            runs_of = self._runs_of_partitions[node] = grouped((run.partition, run) for run in runs)
+        holders = list(runs_of.get(partition, ()))
         if direction == "backward":
-            return [run for run in runs if self.topology.is_counted(node, run)] or runs[:1]
-        return runs
+            return [run for run in holders if self.topology.is_counted(node, run)] or holders[:1]
+        return holders
 
     def written_at(self, node: int, writer: int) -> int | None:
         """The node at which another run holds what `node` read of it; None: its manifest has not arrived."""

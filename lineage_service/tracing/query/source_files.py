@@ -116,9 +116,12 @@ class SourceFiles:
         """
         opened = self._open(application_id)
         places: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+        readers: dict[str, list[TopologyNode]] = {}
         for path, row in rows:
             check()
-            for node, split, offset in self._records(opened, path, row, check):
+            if path not in readers:
+                readers[path] = _readers(opened, path)
+            for node, split, offset in self._records(opened, readers[path], path, row, check):
                 places[node][split].add(offset)
         sources = [
             self._sets.source(
@@ -143,10 +146,11 @@ class SourceFiles:
             how=None,
         )
 
-    def _records(self, opened: Opened, path: str, row: int, check: Check) -> list[tuple[int, int, int]]:
-        """Of each source that read the file."""
-        topology, name = opened.graph.topology, normal_path(path)
-        readers = [node for node in sources_of(opened) if _has_read(node, name)]
+    def _records(
+        self, opened: Opened, readers: Iterable[TopologyNode], path: str, row: int, check: Check
+    ) -> list[tuple[int, int, int]]:
+        """Of each source that read the file. Raises LineageError."""
+        topology = opened.graph.topology
         records: list[tuple[int, int, int]] = []
         missing: LineageError | None = None
         for node in readers:
@@ -158,11 +162,6 @@ class SourceFiles:
                 missing = error
         if missing is not None and not records:
             raise missing
-        if not readers:
-            raise InvalidQueryError(
-                f"no source of {opened.application.application_id} read the file {name}: give a row of one "
-                f"of its inputs ({', '.join(_first_paths(opened)) or 'it has none that are files'})"
-            )
         return records
 
     def texts(
@@ -220,6 +219,18 @@ class SourceFiles:
             ended=opened.application.ended,
         )
         return {position: row.text for (_, position), row in rows.items() if row.text is not None}
+
+
+def _readers(opened: Opened, path: str) -> list[TopologyNode]:
+    """The sources that read a file. Raises InvalidQueryError."""
+    name = normal_path(path)
+    readers = [node for node in sources_of(opened) if _has_read(node, name)]
+    if not readers:
+        raise InvalidQueryError(
+            f"no source of {opened.application.application_id} read the file {name}: give a row of one "
+            f"of its inputs ({', '.join(_first_paths(opened)) or 'it has none that are files'})"
+        )
+    return readers
 
 
 def _has_read(node: TopologyNode, name: str) -> bool:
