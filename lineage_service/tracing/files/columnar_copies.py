@@ -21,6 +21,8 @@ __all__ = ["copy_rows"]
 
 _BATCH = 16_384
 _WHOLE = ("INT32", "INT64")
+#: Where pyarrow writes another name than it reads.
+_CODECS = {"UNCOMPRESSED": "NONE"}
 
 
 def copy_rows(
@@ -55,7 +57,7 @@ def _options(opened: pq.ParquetFile) -> dict[str, Any]:
     if metadata.num_row_groups:
         group = metadata.row_group(0)
         compression = {
-            chunk.path_in_schema: chunk.compression
+            chunk.path_in_schema: _CODECS.get(chunk.compression, chunk.compression)
             for chunk in (group.column(at) for at in range(group.num_columns))
         }
     times = {column.physical_type for column in columns if _is_time(column)}

@@ -222,8 +222,7 @@ def _check_folder(folder: Path, opened: Opened) -> None:
     """Raises InvalidQueryError where a job would read the copies as its input, or something is there."""
     check_is_new(folder)
     names = {normal_path(str(folder)), normal_path(str(folder.resolve()))}
-    for node in sources_of(opened):
+    for node in opened.graph.topology.nodes.values():
         if node.location is not None and any(map(PathPattern(node.location).fits, names)):
-            raise InvalidQueryError(
-                f"{folder} is in {node.location}, which the job reads: the copies would be its input"
-            )
+            does = "reads: the copies would be its input" if node.kind == "source" else "writes"
+            raise InvalidQueryError(f"{folder} is in {node.location}, which the job {does}")

@@ -86,6 +86,16 @@ def test_rows_of_files_go_both_ways(ran: Ran) -> None:
     assert rows_of_files(siblings.rows()) == NORTH
 
 
+def test_records_of_several_choices_are_traced_together(ran: Ran) -> None:
+    orders = trace(ran.folder / "orders.csv")
+    both = trace.many([orders.row(1), orders.row(2)])  # type: ignore[attr-defined] # functions take attributes
+    assert {text for *_, text in rows_of_files(both.go_next_all().rows())} == {"North,15", "South,7"}
+    back = trace.many([trace(ran.sums).key("North"), trace(ran.paid).at(0, 0)])  # type: ignore[attr-defined]
+    assert back.go_back_all().count() == len(NORTH)
+    every = trace(ran.sums).go_back_all()  # of three records, in one query
+    assert {text for *_, text in rows_of_files(every.rows())} == {ORDERS[row] for row in (1, 2, 4, 5)}
+
+
 @pytest.mark.thorough
 def test_a_row_that_is_missing_is_asked_for_at_the_level_eager(ran: Ran, jar: Path) -> None:
     from pyspark.sql import SparkSession

@@ -75,6 +75,10 @@ ROWS = st.lists(
     ),
     max_size=13,
 )
+CODECS = [
+    *(("parquet", codec) for codec in ("none", "snappy", "gzip", "zstd", "lz4", "brotli")),
+    *(("orc", codec) for codec in ("uncompressed", "snappy", "zlib", "lz4", "zstd")),
+]
 SCHEMA = pa.schema(
     {
         "number": pa.int64(),
@@ -88,18 +92,19 @@ SCHEMA = pa.schema(
 
 
 @settings(max_examples=60, deadline=None)
-@given(ROWS, CHOSEN, st.sampled_from(["parquet", "orc"]), st.integers(1, 5))
+@given(ROWS, CHOSEN, st.sampled_from(CODECS), st.integers(1, 5))
 def test_rows_of_columns_keep_their_schema(
-    rows: list[dict[str, Any]], chosen: set[int], format: str, group: int
+    rows: list[dict[str, Any]], chosen: set[int], codec: tuple[str, str], group: int
 ) -> None:
+    format, compression = codec
     table = pa.Table.from_pylist(rows, SCHEMA)
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(columnar_copies, "_BATCH", group)
         path, target = Path(folder) / "rows", Path(folder) / "copy"
         if format == "parquet":
-            pq.write_table(table, path, row_group_size=group, compression="gzip")
+            pq.write_table(table, path, row_group_size=group, compression=compression)
         else:
-            pyarrow.orc.write_table(table, path)
+            pyarrow.orc.write_table(table, path, compression=compression)
         for copied, expected in (
             (ChosenRows.of(chosen), [row for at, row in enumerate(rows) if at in chosen]),
             (ChosenRows.of(chosen).others, [row for at, row in enumerate(rows) if at not in chosen]),
