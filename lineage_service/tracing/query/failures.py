@@ -73,11 +73,13 @@ class FailureReader:
 
     def __init__(self, trace_at: TraceAt) -> None:
         self._trace_at = trace_at
+        #: Failures of one application are asked for one after the other.
+        self._last: tuple[Opened, list[_FailedTask]] | None = None
 
     def failures(self, opened: Opened) -> Failures:
         """All that are known."""
         topology, application = opened.graph.topology, opened.application
-        listed = [_of_task(topology, task) for task in self._tasks(opened)]
+        listed = [_of_task(topology, task) for task in self._grouped(opened)]
         reported = {failed.run.action for failed in topology.failed.values()}
         unreported = list(_unreported(opened, reported))
         ordered = [replace(failure, failure=at) for at, failure in enumerate((*listed, *unreported), start=1)]
@@ -115,6 +117,12 @@ class FailureReader:
 
     def _tasks(self, opened: Opened) -> list[_FailedTask]:
         """By the time of their first attempts."""
+        last = self._last
+        if last is None or last[0] is not opened:
+            last = self._last = opened, self._grouped(opened)
+        return last[1]
+
+    def _grouped(self, opened: Opened) -> list[_FailedTask]:
         groups: dict[object, list[tuple[FailedRun, _Sources]]] = defaultdict(list)
         runs = sorted(
             opened.graph.topology.failed.values(),
