@@ -15,6 +15,7 @@ from lineage_service.lineage import (
     Application,
     Choices,
     Comparison,
+    Contrast,
     DatasetPage,
     Datasets,
     Direction,
@@ -23,6 +24,8 @@ from lineage_service.lineage import (
     Missing,
     RecordPage,
     RowSet,
+    Suspects,
+    SuspectsMethod,
     Trace,
     Values,
 )
@@ -222,6 +225,27 @@ class MissingQuery:
     limit: int = 20
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuspectsQuery:
+    """Which tasks behave oddly. With bad outputs, those on their way; with good ones, unlike on theirs."""
+
+    bad: tuple[StartQuery, ...] = ()
+    good: tuple[StartQuery, ...] = ()
+    method: SuspectsMethod = "graded"
+    limit: int = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContrastQuery:
+    """What the sources of bad outputs share. Without good ones, others of the same outputs are compared."""
+
+    bad: tuple[StartQuery, ...] = ()
+    good: tuple[StartQuery, ...] = ()
+    #: The records that made tasks fail are bad, too.
+    failures: bool = False
+    limit: int = 20
+
+
 class Queries(Protocol):
     """All queries. `lineage_service.tracing` answers them; the API and the commands ask.
 
@@ -252,6 +276,10 @@ class Queries(Protocol):
     def dataset(self, query: DatasetQuery) -> DatasetPage: ...
 
     def failures(self, application_id: str) -> Failures: ...
+
+    def suspects(self, application_id: str, query: SuspectsQuery) -> Suspects: ...
+
+    def contrast(self, application_id: str, query: ContrastQuery) -> Contrast: ...
 
     def missing(self, application_id: str, query: MissingQuery) -> Missing: ...
 

@@ -17,6 +17,7 @@ from lineage_service.lineage import (
     Choices,
     Column,
     Comparison,
+    Contrast,
     DatasetPage,
     Datasets,
     Failures,
@@ -28,6 +29,7 @@ from lineage_service.lineage import (
     RecordPage,
     RowEnd,
     RowSet,
+    Suspects,
     Trace,
     TracedNode,
     Values,
@@ -39,6 +41,7 @@ __all__ = [
     "APPLICATION_COLUMNS",
     "CHOICE_COLUMNS",
     "COMPARE_COLUMNS",
+    "CONTRAST_COLUMNS",
     "DATASET_COLUMNS",
     "HISTORY_COLUMNS",
     "MISSING_COLUMNS",
@@ -46,12 +49,14 @@ __all__ = [
     "RECORD_COLUMNS",
     "ROW_COLUMNS",
     "ROW_SET_COLUMNS",
+    "SUSPECT_COLUMNS",
     "TRACE_COLUMNS",
     "VALUE_COLUMNS",
     "application_lines",
     "choice_lines",
     "claim",
     "comparison_lines",
+    "contrast_lines",
     "csv_text",
     "dataset_lines",
     "failure_lines",
@@ -62,6 +67,7 @@ __all__ = [
     "record_table",
     "row_set_lines",
     "row_table",
+    "suspect_lines",
     "trace_lines",
     "trace_table",
     "value_lines",
@@ -342,3 +348,38 @@ def row_set_lines(row_set: RowSet) -> Iterator[Line]:
         ]
         for cells in ranges or [(None, None, None, None, None, None if source.whole else 0)]:
             yield (*about, *cells)
+
+
+#: One line for each input row of a suspect; of one without, the suspect alone.
+SUSPECT_COLUMNS = (
+    *("rank", "node_id", "name", "call_site", "partition", "score", "unusual", "feature", "value", "low"),
+    *("high", "others", "leads_to_bad", "follows_from", "why", "record_node_id", "record_id", "path", "row"),
+    *("line", "text"),
+)
+
+
+def suspect_lines(suspects: Suspects) -> Iterator[Line]:
+    """By score."""
+    for suspect in suspects.suspects:
+        record, bad = suspect.record, suspect.leads_to_bad
+        place = (None, None) if record is None else (record.node_id, record.record_id)
+        for row in suspect.sources or (None,):
+            source = (None,) * 4 if row is None else (row.path, row.row, row.line, row.text)
+            yield (
+                *(suspect.rank, suspect.node_id, suspect.name, suspect.call_site, suspect.partition),
+                *(suspect.score, claim(suspect.unusual), suspect.feature, suspect.value, suspect.low),
+                *(suspect.high, suspect.others, None if bad is None else claim(bad)),
+                *(suspect.follows_from, suspect.why, *place, *source),
+            )
+
+
+CONTRAST_COLUMNS = ("property", "bad", "of_bad", "good", "of_good", "score", "g", "unusual")
+
+
+def contrast_lines(contrast: Contrast) -> Iterator[Line]:
+    """By score."""
+    for shared in contrast.properties:
+        yield (
+            *(shared.property, shared.bad, shared.of_bad, shared.good, shared.of_good),
+            *(shared.score, shared.g, claim(shared.unusual)),
+        )

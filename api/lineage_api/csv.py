@@ -13,28 +13,33 @@ from starlette.responses import Response
 from lineage_service.lineage import (
     Choices,
     Comparison,
+    Contrast,
     DatasetPage,
     Datasets,
     Failures,
     Missing,
     RecordPage,
     RowSet,
+    Suspects,
     Trace,
 )
 from lineage_service.queries import RecordQuery, TraceQuery
 from lineage_service.result_tables import (
     CHOICE_COLUMNS,
     COMPARE_COLUMNS,
+    CONTRAST_COLUMNS,
     DATASET_COLUMNS,
     FAILURE_COLUMNS,
     HISTORY_COLUMNS,
     MISSING_COLUMNS,
     RECORD_COLUMNS,
     ROW_SET_COLUMNS,
+    SUSPECT_COLUMNS,
     TRACE_COLUMNS,
     choice_lines,
     claim,
     comparison_lines,
+    contrast_lines,
     csv_text,
     dataset_lines,
     failure_lines,
@@ -42,6 +47,7 @@ from lineage_service.result_tables import (
     missing_lines,
     record_table,
     row_set_lines,
+    suspect_lines,
     trace_table,
 )
 
@@ -54,6 +60,7 @@ __all__ = [
     "TRACE_COLUMNS",
     "choices_as_csv",
     "comparison_as_csv",
+    "contrast_as_csv",
     "dataset_as_csv",
     "datasets_as_csv",
     "failures_as_csv",
@@ -61,6 +68,7 @@ __all__ = [
     "prefers_csv",
     "records_as_csv",
     "row_set_as_csv",
+    "suspects_as_csv",
     "trace_as_csv",
 ]
 
@@ -110,6 +118,22 @@ def failures_as_csv(failures: Failures) -> Response:
     if failures.how:
         claims["Lineage-Warning"] = _in_header(failures.how)
     return _response(FAILURE_COLUMNS, failure_lines(failures), claims, None)
+
+
+def suspects_as_csv(suspects: Suspects) -> Response:
+    claims = {
+        "Lineage-Complete": claim(suspects.complete),
+        "Lineage-Truncated": claim(suspects.total > len(suspects.suspects)),
+        "Lineage-Warning": _in_header(" ".join(suspects.how)),
+    }
+    return _response(SUSPECT_COLUMNS, suspect_lines(suspects), claims, None)
+
+
+def contrast_as_csv(contrast: Contrast) -> Response:
+    claims = {"Lineage-Complete": claim(contrast.complete)}
+    if contrast.how:
+        claims["Lineage-Warning"] = _in_header(" ".join(contrast.how))
+    return _response(CONTRAST_COLUMNS, contrast_lines(contrast), claims, None)
 
 
 def missing_as_csv(missing: Missing) -> Response:

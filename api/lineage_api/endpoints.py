@@ -33,6 +33,7 @@ from lineage_api.etags import CACHEABLE, is_current
 from lineage_api.parameters import (
     ApplicationParameters,
     CompareParameters,
+    ContrastParameters,
     DatasetMissingParameters,
     DatasetParameters,
     DatasetsParameters,
@@ -41,6 +42,7 @@ from lineage_api.parameters import (
     NodeName,
     RecordParameters,
     RowSetParameters,
+    SuspectsParameters,
     TraceParameters,
     ValueParameters,
 )
@@ -303,6 +305,50 @@ def get_failures(queries: QueryService, app: ApplicationName, accept: Accept = N
     result = queries.failures(app)
     if csv.prefers_csv(accept):
         return _not_cached(csv.failures_as_csv(result))
+    return _json(result, {"Vary": "Accept"})
+
+
+@router.get(
+    "/api/applications/{app}/suspects",
+    tags=["traces"],
+    response_model=lineage.Suspects,
+    responses=_csv() | _problems(404, 500, 503, 504),
+)
+def get_suspects(
+    queries: QueryService,
+    app: ApplicationName,
+    parameters: Annotated[SuspectsParameters, Query()],
+    accept: Accept = None,
+) -> Response:
+    """Which tasks and operations behave oddly, the oddest first, with the records that show it.
+
+    With `bad`, only those that bad outputs are made in. With `good`, too, only by what these are made of.
+    """
+    result = queries.suspects(app, parameters.query())
+    if csv.prefers_csv(accept):
+        return _not_cached(csv.suspects_as_csv(result))
+    return _json(result, {"Vary": "Accept"})
+
+
+@router.get(
+    "/api/applications/{app}/contrast",
+    tags=["traces"],
+    response_model=lineage.Contrast,
+    responses=_csv() | _problems(404, 500, 503, 504),
+)
+def get_contrast(
+    queries: QueryService,
+    app: ApplicationName,
+    parameters: Annotated[ContrastParameters, Query()],
+    accept: Accept = None,
+) -> Response:
+    """What the input rows of bad outputs have in common, and those of good ones have not.
+
+    Without `good`, other rows of the same outputs are taken for good.
+    """
+    result = queries.contrast(app, parameters.query())
+    if csv.prefers_csv(accept):
+        return _not_cached(csv.contrast_as_csv(result))
     return _json(result, {"Vary": "Accept"})
 
 

@@ -130,6 +130,16 @@ COMMANDS: dict[str, Entry] = {
         "which records made tasks fail, and the input rows that these were made of",
         _STORE,
     ),
+    "suspects": Entry(
+        "lineage_service.cli.query.suspects:command",
+        "which tasks and operations behave oddly, and the records that show it",
+        _STORE,
+    ),
+    "contrast": Entry(
+        "lineage_service.cli.query.contrast:command",
+        "what the input rows of bad outputs share, and those of good ones do not",
+        _STORE,
+    ),
     "values": Entry(
         "lineage_service.cli.query.values:command", "what a record looked like on its way", _STORE
     ),

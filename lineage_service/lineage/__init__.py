@@ -43,6 +43,15 @@ from lineage_service.lineage.places import Column, Dataset, Symlink
 from lineage_service.lineage.records import Choice, Choices, Record, RecordPage, Remark, SourceRow
 from lineage_service.lineage.results import Direction, Result, doc
 from lineage_service.lineage.row_sets import AskedRecord, RowSet, RowSetFile, RowSetSource, RowSetSplit
+from lineage_service.lineage.suspects import (
+    Contrast,
+    SharedProperty,
+    Suspect,
+    SuspectFeature,
+    SuspectRecord,
+    Suspects,
+    SuspectsMethod,
+)
 from lineage_service.lineage.traces import (
     Flow,
     Materialized,
@@ -70,6 +79,7 @@ __all__ = [
     "ComparedRow",
     "ComparedRun",
     "Comparison",
+    "Contrast",
     "Dataset",
     "DatasetGraph",
     "DatasetGraphEdge",
@@ -108,7 +118,13 @@ __all__ = [
     "RowSetFile",
     "RowSetSource",
     "RowSetSplit",
+    "SharedProperty",
     "SourceRow",
+    "Suspect",
+    "SuspectFeature",
+    "SuspectRecord",
+    "Suspects",
+    "SuspectsMethod",
     "Symlink",
     "Trace",
     "TraceStart",

@@ -24,6 +24,7 @@ from lineage_service.lineage import (
     Application,
     Choices,
     Comparison,
+    Contrast,
     DatasetPage,
     Datasets,
     Failures,
@@ -33,6 +34,7 @@ from lineage_service.lineage import (
     Record,
     RecordPage,
     RowSet,
+    Suspects,
     Trace,
     TracedNode,
     Values,
@@ -40,12 +42,14 @@ from lineage_service.lineage import (
 from lineage_service.newest_application import LAST
 from lineage_service.queries import (
     CompareQuery,
+    ContrastQuery,
     DatasetQuery,
     DatasetsQuery,
     MissingQuery,
     RecordQuery,
     RowQuery,
     RowSetQuery,
+    SuspectsQuery,
     TraceQuery,
 )
 from lineage_service.testing.memory.compared_rows import compared_run, sink_rows, uncommon
@@ -65,6 +69,7 @@ from lineage_service.testing.memory.rows import (
     selected,
     with_columns,
 )
+from lineage_service.testing.memory.suspects import contrast_of, suspects_of
 
 __all__ = ["MemoryQueries"]
 
@@ -203,6 +208,12 @@ class MemoryQueries:
             complete=all(failure.exact for failure in lineage.failures),
             how="",
         )
+
+    def suspects(self, application_id: str, query: SuspectsQuery) -> Suspects:
+        return suspects_of(self._index(application_id).lineage, query)
+
+    def contrast(self, application_id: str, query: ContrastQuery) -> Contrast:
+        return contrast_of(self._index(application_id).lineage, query)
 
     def missing(self, application_id: str, query: MissingQuery) -> Missing:
         """Of rows of inputs; what an output should have is looked for in no input."""

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from lineage_api.access import Access
 from lineage_api.app import create_app
@@ -26,6 +27,9 @@ from tests.support.api_client import Client
 from tests.support.api_store import APP, build, service
 from tests.support.file_applications import APP as FILE_APP
 from tests.support.file_applications import MAP, SINK, SOURCE, questions_of, splits_of
+from tests.support.flat_maps import APP as LINES_APP
+from tests.support.flat_maps import SINK as LINES_SINK
+from tests.support.flat_maps import add_flat_map
 from tests.support.lineage_messages import event, messages
 from tests.support.linked_applications import Applications
 
@@ -115,6 +119,8 @@ def examples() -> dict[str, Any]:
         }
     found["answers"]["compare"], found["csv"]["compare"] = comparison()
     found["answers"]["get_failures"], found["csv"]["get_failures"] = failures()
+    for name, answers in oddities().items():
+        found["answers"][name], found["csv"][name] = answers
     for application in found["answers"]["list_applications"]["applications"]:
         of_steady_times(application)
     of_steady_times(found["answers"]["get_application"])
@@ -172,6 +178,29 @@ def failures() -> tuple[Any, str]:
         address = f"/api/applications/{FILE_APP}/failures"
         as_csv = client.get(address, headers={"Accept": "text/csv"})
         return json.loads(steady(client.get(address).text, folder)), steady(as_csv.text, folder)
+
+
+def oddities() -> dict[str, tuple[Any, str]]:
+    """Of a job one of whose lines gave far more words than others; suspects, and what its words share."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        lines = [[f"{shop} open" for shop in ("North", "South", "West")] for _ in range(4)]
+        lines[2][1] = "South " + 9 * "paid "
+        queries = add_flat_map(folder, lines, [[len(line.split()) for line in part] for part in lines])
+        client = Client(create_app(queries))
+        address = f"/api/applications/{LINES_APP}"
+        bad = quote(json.dumps([{"record": f"{LINES_SINK}#write#2#{offset}"} for offset in range(2, 12)]))
+        asked = {
+            "get_suspects": f"{address}/suspects?limit=1",
+            "get_contrast": f"{address}/contrast?bad={bad}&limit=2",
+        }
+        return {
+            operation: (
+                json.loads(steady(client.get(address).text, folder)),
+                steady(client.get(address, headers={"Accept": "text/csv"}).text, folder),
+            )
+            for operation, address in asked.items()
+        }
 
 
 def problems(client: Client, questions: LineageQueries, store: Any, folder: Path) -> dict[str, Any]:

@@ -165,6 +165,16 @@ export interface Comparison {
   warnings: string[];
 }
 
+/** What the sources of bad outputs share and those of good ones do not. */
+export interface Contrast {
+  application_id: string;
+  name: string;
+  properties: SharedProperty[];
+  compared: number;
+  complete: boolean;
+  how: string[];
+}
+
 /** Where the records of a source or sink are stored, named by OpenLineage's rules. */
 export interface Dataset {
   namespace: string;
@@ -561,6 +571,18 @@ export interface RowSetSplit {
   positions: [number, number][];
 }
 
+/** Something that input rows of bad outputs have, and those of good ones mostly have not. */
+export interface SharedProperty {
+  property: string;
+  bad: number;
+  of_bad: number;
+  good: number;
+  of_good: number;
+  score: number;
+  g: number;
+  unusual: boolean;
+}
+
 /** A row of a file. */
 export interface SourceRow {
   path: string;
@@ -570,6 +592,51 @@ export interface SourceRow {
   warning: string | null;
   columns?: { [name: string]: unknown } | null;
   columns_cut?: boolean | null;
+}
+
+/** A task of an operation, or an operation as a whole, and why it is suspected. */
+export interface Suspect {
+  rank: number;
+  node_id: string;
+  name: string;
+  call_site: string;
+  partition: number | null;
+  score: number;
+  unusual: boolean;
+  feature: "outputs" | "inputs" | "dropped" | "records" | "drift";
+  value: number;
+  low: number | null;
+  high: number | null;
+  others: number;
+  why: string;
+  record: SuspectRecord | null;
+  sources: SourceRow[];
+  sources_total: number;
+  leads_to_bad: boolean | null;
+  follows_from: number | null;
+}
+
+/** The record that stands out most among those of a task. */
+export interface SuspectRecord {
+  record_id: string;
+  node_id: string;
+}
+
+/** The tasks and operations of an application that behave oddly, the oddest first. */
+export interface Suspects {
+  application_id: string;
+  name: string;
+  method: "graded" | "newt";
+  suspects: Suspect[];
+  total: number;
+  tasks: number;
+  tests: number;
+  threshold: number | null;
+  bad: number;
+  good: number;
+  earlier: number;
+  complete: boolean;
+  how: string[];
 }
 
 /** Another name of a dataset, such as that of its table in a catalog. */

@@ -11,6 +11,7 @@ from lineage_api.parameters.fields import MAX_LIMIT, ApplicationId, NodeName
 from lineage_api.parameters.missing_rows import DatasetMissingParameters, MissingParameters
 from lineage_api.parameters.records import RecordParameters, ValueParameters
 from lineage_api.parameters.row_sets import RowSetParameters
+from lineage_api.parameters.suspects import ContrastParameters, SuspectsParameters
 from lineage_api.parameters.traces import DatasetTraceParameters, TraceParameters
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "ApplicationId",
     "ApplicationParameters",
     "CompareParameters",
+    "ContrastParameters",
     "DatasetMissingParameters",
     "DatasetParameters",
     "DatasetTraceParameters",
@@ -26,6 +28,7 @@ __all__ = [
     "NodeName",
     "RecordParameters",
     "RowSetParameters",
+    "SuspectsParameters",
     "TraceParameters",
     "ValueParameters",
 ]

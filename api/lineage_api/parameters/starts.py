@@ -19,10 +19,10 @@ from lineage_api.parameters.fields import (
 )
 from lineage_service.queries import StartQuery
 
-__all__ = ["StartParameters"]
+__all__ = ["MAX_STARTS_TEXT", "StartParameters", "starts_listed"]
 
 #: A list of some 1,000 record ids.
-_MAX_LIST = 65_536
+MAX_STARTS_TEXT = 65_536
 _START_FIELDS = ("record", "node", "partition", "offset", "key", "path", "row", "where", "failure")
 
 
@@ -87,7 +87,7 @@ _SEVERAL = TypeAdapter(list[_OneStart])
 
 
 class StartParameters(_OneStart):
-    starts: Annotated[str, Field(min_length=2, max_length=_MAX_LIST)] | None = Field(
+    starts: Annotated[str, Field(min_length=2, max_length=MAX_STARTS_TEXT)] | None = Field(
         default=None,
         description="Several starts in place of one: a list in JSON, of objects with the names of those "
         "parameters that name a start; 10,000 at most.",
@@ -106,20 +106,23 @@ class StartParameters(_OneStart):
 
     def several(self) -> tuple[StartQuery, ...] | None:
         """None where one is named by the other parameters."""
-        if self.starts is None:
-            return None
-        try:
-            starts = _SEVERAL.validate_json(self.starts)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            raise ValueError(
-                'starts is no list of starts in JSON, such as [{"record": "3#write#0#0"}]'
-                f"{f', at {place}' if place else ''}: {first['msg']}"
-            ) from None
-        if not starts:
-            raise ValueError("starts is empty: name at least one")
-        return tuple(start.start() for start in starts)
+        return None if self.starts is None else starts_listed("starts", self.starts)
+
+
+def starts_listed(name: str, text: str) -> tuple[StartQuery, ...]:
+    """The starts of a parameter that is a list in JSON. Raises ValueError."""
+    try:
+        starts = _SEVERAL.validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ValueError(
+            f'{name} is no list of starts in JSON, such as [{{"record": "3#write#0#0"}}]'
+            f"{f', at {place}' if place else ''}: {first['msg']}"
+        ) from None
+    if not starts:
+        raise ValueError(f"{name} is empty: name at least one")
+    return tuple(start.start() for start in starts)
 
 
 _STARTS = frozenset(

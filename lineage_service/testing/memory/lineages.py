@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from lineage_service.errors import InvalidQueryError, NotFoundError
-from lineage_service.lineage import Application, Failure, Flow, Graph, Node, Record, ValueStep
+from lineage_service.lineage import (
+    Application,
+    Failure,
+    Flow,
+    Graph,
+    Node,
+    Record,
+    SharedProperty,
+    Suspect,
+    ValueStep,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +33,8 @@ class MemoryLineage:
     flows: tuple[Flow, ...] = ()
     values: tuple[ValueStep, ...] = ()
     failures: tuple[Failure, ...] = ()
+    suspects: tuple[Suspect, ...] = ()
+    properties: tuple[SharedProperty, ...] = ()
 
 
 @dataclass(slots=True)

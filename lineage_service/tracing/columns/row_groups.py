@@ -164,6 +164,17 @@ class RowGroup:
             for name in missing:
                 self._cache.put(self._keys[name], compact(name, read.column(name)))
 
+    def all_rows(self, names: Collection[str]) -> dict[str, Integers]:
+        """These columns, of who looks at all rows once: nothing is cached. Null is NO_RUN."""
+        absent = [name for name in names if self.constant(name) is None]
+        read = self._read(absent) if absent else None
+        return {
+            name: self.column(name, 0, self.rows)
+            if read is None or name not in absent
+            else _plain(read, name)
+            for name in names
+        }
+
     def streams(self) -> list[tuple[tuple[int, int], int, int]]:
         """((node, run), start, stop) of the streams that stand one after the other. Reads, and caches
         nothing: all row groups are asked once."""
@@ -183,3 +194,9 @@ class RowGroup:
 
     def _read(self, names: list[str]) -> pa.Table:
         return self._file.read(self.number, names)
+
+
+def _plain(read: pa.Table, name: str) -> Integers:
+    column = read.column(name)
+    values: Integers = (column.fill_null(NO_RUN) if column.null_count else column).to_numpy()
+    return values

@@ -26,6 +26,7 @@ class StoredBlocks:
     keyed: frozenset[int]  # with keys or values
     valued: frozenset[int]  # with values
     flow_rows: Mapping[tuple[int, int], int]  # (node, run) -> rows in `flows`
+    relations: Mapping[int, frozenset[str]]  # node -> the relations of its blocks that made rows in `flows`
 
     def rows_in(self, runs: Collection[int]) -> dict[int, int]:
         """Node -> its rows in `flows` of these runs."""
@@ -59,7 +60,16 @@ def stored_blocks(topology: Topology, receipts: Iterable[Receipt]) -> StoredBloc
         keyed=nodes_of(*contract.TEXT_BLOCKS),
         valued=nodes_of(contract.VALUES),
         flow_rows=flow_rows,
+        relations=_relations_by_node(nodes_by_relation),
     )
+
+
+def _relations_by_node(nodes_by_relation: Mapping[str, Collection[int]]) -> dict[int, frozenset[str]]:
+    relations: dict[int, set[str]] = defaultdict(set)
+    for relation in contract.FLOW_BLOCKS:
+        for node in nodes_by_relation.get(relation, ()):
+            relations[node].add(relation)
+    return {node: frozenset(of_node) for node, of_node in relations.items()}
 
 
 def _named_otherwise(topology: Topology) -> set[int]:

@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from lineage_service.lineage import Remark, SourceRow
 from lineage_service.tracing.files.partition_folders import short_place
+from lineage_service.tracing.files.text_fields import split_texts
 
 __all__ = ["LEAST_ROWS", "numeric", "remarks_on"]
 
@@ -37,7 +38,6 @@ _DISTANCE_RATIO = 3.0
 #: Of the rows that have the column, so many must have a number in it.
 _NUMBERS = 0.9
 _SAMPLE = 200
-_DELIMITERS = ("\t", ";", "|", ",", " ")
 #: What people write for a missing number, in lower case. `nan` is none of them: it is a number.
 _NOTHING = frozenset(
     ("na", "n/a", "null", "none", "nil", "-", "--", "---", "?", ".", "#n/a", "\\n", "missing")
@@ -103,7 +103,7 @@ def _columns(rows: Sequence[SourceRow], types: Mapping[str, str]) -> Iterator[_C
             elif (of_texts := _of_texts(name, of_column, types.get(name, ""))) is not None:
                 yield of_texts
         return
-    fields = _split([row.text or "" for row in rows])
+    fields = split_texts([row.text or "" for row in rows])
     for column in range(max(map(len, fields), default=0)):
         of_column = [row[column].strip() if column < len(row) else None for row in fields]
         if (numbers := _numbers([text or None for text in of_column], "")) is not None:
@@ -145,17 +145,6 @@ def _numbers(values: Sequence[Any], type_: str) -> Numbers | None:
     if count < max(LEAST_ROWS, _NUMBERS * sum(value is not None for value in values)):
         return None
     return np.array([np.nan if number is None else number for number in numbers], np.float64)
-
-
-def _split(texts: Sequence[str]) -> list[list[str]]:
-    """At the delimiter by which most texts have as many fields."""
-    for delimiter in _DELIMITERS:
-        fields = [text.split(delimiter) for text in texts]
-        widths = [len(row) for row in fields]
-        width = max(set(widths), key=widths.count, default=1)
-        if width > 1 and widths.count(width) >= _NUMBERS * len(texts):
-            return fields
-    return [[text] for text in texts]
 
 
 def _outliers(values: Numbers) -> list[_Outlier]:

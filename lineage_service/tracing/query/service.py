@@ -18,6 +18,7 @@ from lineage_service.lineage import (
     Application,
     Choices,
     Comparison,
+    Contrast,
     DatasetPage,
     Datasets,
     Edge,
@@ -27,6 +28,7 @@ from lineage_service.lineage import (
     Node,
     RecordPage,
     RowSet,
+    Suspects,
     Trace,
     TracedNode,
     TraceStart,
@@ -35,12 +37,14 @@ from lineage_service.lineage import (
 from lineage_service.newest_application import application_named
 from lineage_service.queries import (
     CompareQuery,
+    ContrastQuery,
     DatasetQuery,
     DatasetsQuery,
     MissingQuery,
     RecordQuery,
     RowQuery,
     RowSetQuery,
+    SuspectsQuery,
     TraceQuery,
 )
 from lineage_service.tracing.columns.application import (
@@ -53,7 +57,9 @@ from lineage_service.tracing.model.edges import public_edges, record_count
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.model.summaries import Receipts, Summaries
 from lineage_service.tracing.query.comparisons import Comparisons
+from lineage_service.tracing.query.contrasts import ContrastReader
 from lineage_service.tracing.query.dataset_users import DatasetUsers
+from lineage_service.tracing.query.earlier_runs import earlier_runs
 from lineage_service.tracing.query.failures import FailureReader
 from lineage_service.tracing.query.local_traces import LocalTraces
 from lineage_service.tracing.query.missing_rows import MissingRows
@@ -66,6 +72,7 @@ from lineage_service.tracing.query.row_extraction import RowExtraction
 from lineage_service.tracing.query.row_set_reader import RowSetReader
 from lineage_service.tracing.query.shown_records import shown_by
 from lineage_service.tracing.query.source_files import SourceFiles
+from lineage_service.tracing.query.suspects import SuspectReader
 from lineage_service.tracing.query.trace_page import TracePage
 from lineage_service.tracing.query.trace_results import (
     ShownRecords,
@@ -126,6 +133,19 @@ class LineageQueries:
         #: The input files of applications, for row sets of them.
         self.source_files = SourceFiles(self._applications.open, self._locations, self._row_sets.sets)
         self.extraction = RowExtraction(self._applications.open, self._locations)
+        self._suspects = SuspectReader(
+            self._trace_at,
+            self._positions_named,
+            lambda opened: earlier_runs(opened, self.newest_applications(), self._applications),
+            time_budget_s=time_budget_s,
+        )
+        self._contrasts = ContrastReader(
+            self._traced,
+            self._positions_named,
+            self._failures,
+            lambda application_id: self._applications.open(application_id, has_failed=True),
+            time_budget_s=time_budget_s,
+        )
         self._comparisons = Comparisons(
             self._applications,
             self._datasets,
@@ -205,6 +225,15 @@ class LineageQueries:
 
     def failures(self, application_id: str) -> Failures:
         return self._failures.failures(self._applications.open(application_id, has_failed=True))
+
+    def suspects(self, application_id: str, query: SuspectsQuery) -> Suspects:
+        return self._suspects.suspects(self._applications.open(application_id), query)
+
+    def contrast(self, application_id: str, query: ContrastQuery) -> Contrast:
+        return self._contrasts.contrast(self._applications.open(application_id), query)
+
+    def _positions_named(self, opened: Opened, query: TraceQuery, check: Check) -> list[Position]:
+        return self._starts.named(opened, opened.snapshot.database.cursor(), query, check)
 
     def _trace_at(self, opened: Opened, start: Position, query: TraceQuery) -> Trace:
         return self._traced(opened, query, [start])

@@ -27,7 +27,14 @@ from lineage_api.parameters import (
 )
 from lineage_api.problems import PROBLEMS
 from lineage_service import queries
-from lineage_service.result_tables import DATASET_COLUMNS, FAILURE_COLUMNS, HISTORY_COLUMNS, ROW_SET_COLUMNS
+from lineage_service.result_tables import (
+    CONTRAST_COLUMNS,
+    DATASET_COLUMNS,
+    FAILURE_COLUMNS,
+    HISTORY_COLUMNS,
+    ROW_SET_COLUMNS,
+    SUSPECT_COLUMNS,
+)
 from lineage_service.testing.queries import MemoryQueries
 from tests.support.api_examples import examples
 
@@ -154,6 +161,8 @@ def test_traces_records_and_datasets_offer_csv(openapi):
         "GET /api/applications/{app}/missing",
         "GET /api/missing",
         "GET /api/applications/{app}/failures",
+        "GET /api/applications/{app}/suspects",
+        "GET /api/applications/{app}/contrast",
         "GET /api/applications/{app}/nodes/{node}/records",
         "GET /api/datasets",
         "GET /api/dataset",
@@ -176,6 +185,8 @@ def test_the_documented_endpoints_are_those_of_the_app(openapi):
         ("Traces", "POST /api/applications/{app}/trace/graph"),
         ("Row sets", "GET /api/applications/{app}/rowset"),
         ("Missing rows", "GET /api/applications/{app}/missing"),
+        ("Suspects", "GET /api/applications/{app}/suspects"),
+        ("Contrast", "GET /api/applications/{app}/contrast"),
         ("Values", "GET /api/applications/{app}/values"),
         ("Datasets", "GET /api/datasets"),
         ("One dataset", "GET /api/dataset"),
@@ -195,6 +206,8 @@ def test_the_documented_problems_and_columns_are_those_of_the_app():
     assert f"`{','.join(COMPARE_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(MISSING_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(FAILURE_COLUMNS)}`" in DOCUMENT
+    assert f"`{','.join(SUSPECT_COLUMNS)}`" in DOCUMENT
+    assert f"`{','.join(CONTRAST_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(ROW_SET_COLUMNS)}`" in DOCUMENT
     assert TRACE_COLUMNS[-len(RECORD_COLUMNS) :] == RECORD_COLUMNS
     assert f"`{','.join(DATASET_COLUMNS)}`" in DOCUMENT

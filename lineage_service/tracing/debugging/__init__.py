@@ -1,0 +1,1 @@
+"""What behaves oddly in an application, and what bad outputs have in common."""
