@@ -5,10 +5,10 @@
     python -m perf.workloads.generate purchases --megabytes 500 --seed 1 --out purchases.csv
     python -m perf.workloads.generate customers --seed 1 --out customers.csv
 
-Streams: memory does not grow with the size. A file ends with the line that reaches the size (1 MB is 10**6
-bytes), customers with the last customer, and has its name only when it is whole. Words and tweets have
-the vocabulary, shares and fields of the workloads Grep, WordCount and Tweets of the Lineage Master thesis
-(TU Wien, 2024); purchases and customers are this project's.
+`KINDS` has all of them. Streams: memory does not grow with the size. A file ends with the line that reaches
+the size (1 MB is 10**6 bytes), or, as customers, with the last line, and has its name only when it is whole.
+Words and tweets have the vocabulary, shares and fields of the workloads Grep, WordCount and Tweets of the
+Lineage Master thesis (TU Wien, 2024); purchases and customers are this project's.
 """
 
 from __future__ import annotations
@@ -17,14 +17,19 @@ import argparse
 import random
 import sys
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import accumulate, count, islice
 from pathlib import Path
+
+from perf.workloads import movie_inputs, pigmix_inputs, planted_inputs
 
 VOCABULARY = 8000
 ZIPF_EXPONENT = 2
 WORDS_PER_LINE = range(8, 13)
 LINES_PER_BATCH = 10_000
+#: Of a line of `tail_words` so many are drawn from so many: 635,000 lines have 1.17 million different words.
+RARE_PER_LINE, RARE_WORDS = 2, 8_000_000
 
 MOVIE_SHARE = 0.01
 #: Shares of the movie tweets that praise and that blame, drawn apart: some tweets do both and some neither.
@@ -108,6 +113,14 @@ def words(seed: int, keys: str = "zipf") -> Iterator[str]:
             yield " ".join(islice(drawn, length))
 
 
+def tail_words(seed: int) -> Iterator[str]:
+    """As `words`, with a long tail: two of each line are among eight million, equally often."""
+    rng = random.Random(f"tail {seed}")
+    for line in words(seed):
+        rare = [f"rare{rng.randrange(RARE_WORDS)}" for _ in range(RARE_PER_LINE)]
+        yield " ".join([*line.split(" ")[RARE_PER_LINE:], *rare])
+
+
 def tweets(seed: int) -> Iterator[str]:
     """Endless JSON lines of about 420 bytes; 1 in 100 is about a movie and carries a movie tag."""
     rng = random.Random(seed)
@@ -156,6 +169,31 @@ def customers(seed: int) -> Iterator[str]:
         yield f"c{number:05d},{rng.choice(NAMES)}{number},{rng.choice(COUNTRIES)}"
 
 
+#: Kinds of inputs: endless lines, or all of them.
+KINDS: Mapping[str, Callable[[int], Iterator[str]]] = {
+    "words": words,
+    "tail-words": tail_words,
+    "tweets": tweets,
+    "purchases": purchases,
+    "page-views": pigmix_inputs.page_views,
+    "ratings": movie_inputs.ratings,
+    "layovers": planted_inputs.layovers,
+    "snowfalls": planted_inputs.snowfalls,
+    "students": planted_inputs.students,
+    "readings": planted_inputs.readings,
+    "broken": planted_inputs.broken,
+    "documents": planted_inputs.documents,
+}
+WHOLE_KINDS: Mapping[str, Callable[[int], Iterator[str]]] = {
+    "customers": customers,
+    "pigmix-users": pigmix_inputs.users,
+    "power-users": pigmix_inputs.power_users,
+    "movies": movie_inputs.movies,
+    "broken-movies": movie_inputs.broken_movies,
+    "movie-users": movie_inputs.users,
+}
+
+
 def write(path: Path, lines: Iterator[str], size: float) -> None:
     """Write lines to `path` up to and with the one that reaches `size` bytes, or all if they end before."""
     part = path.with_name(f"{path.name}.part")
@@ -173,20 +211,20 @@ def write(path: Path, lines: Iterator[str], size: float) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write the input of a workload.")
-    parser.add_argument("kind", choices=["words", "tweets", "purchases", "customers"])
-    parser.add_argument("--megabytes", type=float, help="size, in 10**6 bytes; customers have their own")
+    parser.add_argument("kind", choices=[*KINDS, *WHOLE_KINDS])
+    parser.add_argument("--megabytes", type=float, help="size, in 10**6 bytes; some kinds have their own")
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--keys", choices=["zipf", "uniform"], default="zipf", help="how often a word comes")
     arguments = parser.parse_args()
-    if arguments.megabytes is None and arguments.kind != "customers":
+    if arguments.megabytes is None and arguments.kind in KINDS:
         parser.error(f"{arguments.kind} need --megabytes")
-    lines = {
-        "words": lambda seed: words(seed, arguments.keys),
-        "tweets": tweets,
-        "purchases": purchases,
-        "customers": customers,
-    }[arguments.kind](arguments.seed)
+    kinds: dict[str, Callable[[int], Iterator[str]]] = {
+        **KINDS,
+        **WHOLE_KINDS,
+        "words": partial(words, keys=arguments.keys),
+    }
+    lines = kinds[arguments.kind](arguments.seed)
     size = float("inf") if arguments.megabytes is None else round(arguments.megabytes * 1_000_000)
     write(arguments.out, lines, size)
 

@@ -12,14 +12,17 @@ from pathlib import Path
 
 import pytest
 
+from perf.workloads import movie_inputs, pigmix_inputs, planted_inputs
 from perf.workloads import tweets as tweets_job
 from perf.workloads.generate import (
     BAD,
     CUSTOMERS,
     GOOD,
+    KINDS,
     MOVIE_TAGS,
     MOVIES,
     PHRASES,
+    WHOLE_KINDS,
     Urn,
     customers,
     purchases,
@@ -51,11 +54,25 @@ def movie_texts() -> dict[str, list[str]]:
     [
         (lambda seed: words(seed), "a3fbf76126f686de"),
         (lambda seed: words(seed, "uniform"), "ab067170860e19ce"),
-        (lambda seed: tweets(seed), "fef6e8678a6bef59"),
-        (lambda seed: purchases(seed), "fe901f5b8b7adaa5"),
-        (lambda seed: customers(seed), "32a255abeddcd816"),
+        (KINDS["tail-words"], "25f81c5f043aefe7"),
+        (KINDS["tweets"], "fef6e8678a6bef59"),
+        (KINDS["purchases"], "fe901f5b8b7adaa5"),
+        (KINDS["page-views"], "1e4f183edee6f346"),
+        (KINDS["ratings"], "c72fc51e0c108e34"),
+        (KINDS["layovers"], "eddd4a57fb14c06f"),
+        (KINDS["snowfalls"], "1fd5cf224461c918"),
+        (KINDS["students"], "c1fd9038186c3c07"),
+        (KINDS["readings"], "d2fa51528c0d0816"),
+        (KINDS["broken"], "e77de7b3644084fb"),
+        (KINDS["documents"], "9e86daf0d501d519"),
+        (WHOLE_KINDS["customers"], "32a255abeddcd816"),
+        (WHOLE_KINDS["pigmix-users"], "9ef57b420fd3aa98"),
+        (WHOLE_KINDS["power-users"], "37cc8b438cbd50ae"),
+        (WHOLE_KINDS["movies"], "30ff919e0ebf17df"),
+        (WHOLE_KINDS["broken-movies"], "7fc3c96f490126de"),
+        (WHOLE_KINDS["movie-users"], "0cd903599c47cb64"),
     ],
-    ids=["words", "uniform words", "tweets", "purchases", "customers"],
+    ids=["words", "uniform words", *list(KINDS)[1:], *WHOLE_KINDS],
 )
 def test_a_seed_fixes_every_byte_on_every_platform(
     lines: Callable[[int], Iterator[str]], digest: str
@@ -138,3 +155,66 @@ def test_every_purchase_is_a_customers(tmp_path: Path) -> None:
     bought = [line.split(",") for line in islice(purchases(seed=3), 50_000)]
     assert {customer for _, customer, _, _, _ in bought} <= {customer for customer, _, _ in rows}
     assert all(1 <= float(amount) < 500 for *_, amount in bought)
+
+
+def test_a_tail_of_words_has_the_share_of_newt() -> None:
+    """635,000 lines had 1.17 million words; of a tenth of the lines it is nearly a tenth of the rare ones."""
+    lines = list(islice(KINDS["tail-words"](3), 63_500))
+    assert all(8 <= len(line.split(" ")) <= 12 for line in lines)
+    rare = {word for line in lines for word in line.split(" ") if word.startswith("rare")}
+    assert len(rare) == pytest.approx(8_000_000 * (1 - (1 - 1 / 8_000_000) ** 127_000), rel=0.01)
+
+
+def test_page_views_have_the_shares_of_pigmix() -> None:
+    views = [line.split("\t") for line in islice(KINDS["page-views"](3), 50_000)]
+    assert {len(view) for view in views} == {9}
+    for column, share in ((0, 0.07), (3, 0.20), (6, 0.05)):
+        missing = sum(view[column] == "" for view in views) / len(views)
+        assert missing == pytest.approx(share, rel=0.1)
+    known = {line.split("\t")[0] for line in WHOLE_KINDS["pigmix-users"](3)}
+    assert len(known) == pigmix_inputs.USERS
+    named = [view[0] for view in views if view[0]]
+    assert sum(name in known for name in named) / len(named) == pytest.approx(0.79, rel=0.05)
+    assert {line.split("\t")[0] for line in WHOLE_KINDS["power-users"](4)} < known
+
+
+def test_a_draw_by_zipf_gives_every_rank() -> None:
+    draw = pigmix_inputs.zipf(random.Random(3), 20)
+    counts = Counter(draw() for _ in range(20_000))
+    assert counts.keys() == set(range(1, 21))
+    assert counts[1] > counts[2] > counts[4] > counts[16]
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_wrong", "in_group"),
+    [
+        ("snowfalls", planted_inputs.is_wrong_snowfall, 1),
+        ("students", planted_inputs.is_wrong_student, 1),
+        ("readings", planted_inputs.is_wrong_reading, planted_inputs.WRONG_READINGS),
+        ("broken", planted_inputs.is_wrong_value, 1),
+    ],
+)
+def test_each_tenth_group_has_its_wrong_lines(
+    kind: str, is_wrong: Callable[[str], bool], in_group: int
+) -> None:
+    lines = list(islice(KINDS[kind](3), 100 * planted_inputs.GROUP))
+    wrong = Counter(at // planted_inputs.GROUP for at, line in enumerate(lines) if is_wrong(line))
+    assert wrong == dict.fromkeys(range(0, 100, planted_inputs.PLANTED), in_group)
+
+
+def test_one_layover_of_each_second_airport_ends_behind_midnight() -> None:
+    lines = list(islice(KINDS["layovers"](3), 48 * planted_inputs.GROUP))
+    (wrong,) = filter(planted_inputs.is_wrong_layover, lines)
+    _, airport, arrival, _ = wrong.split(",")
+    assert (airport, arrival[:2]) == ("A0000", "23")
+
+
+def test_movies_have_their_three_faults() -> None:
+    users = list(WHOLE_KINDS["movie-users"](3))
+    assert sum(map(movie_inputs.is_registration, users)) == len(users) // movie_inputs.REGISTERED
+    movies, broken = list(WHOLE_KINDS["movies"](3)), list(WHOLE_KINDS["broken-movies"](3))
+    assert sum(map(movie_inputs.repeats_genre, movies)) == len(movies) // movie_inputs.REPEATED
+    assert sum(movie_inputs.COMMA in line for line in broken) == len(movies) // movie_inputs.COMMAS
+    assert [line for line in broken if movie_inputs.COMMA not in line] == [
+        line for line, other in zip(movies, broken, strict=True) if movie_inputs.COMMA not in other
+    ]
