@@ -65,6 +65,13 @@ _ZIPF = (Input(kind="words"),)
 _PURCHASES = Input(kind="purchases")
 _SHOP = (_PURCHASES, Input(kind="customers", is_sized=False))
 
+_PIGMIX = (
+    Input(kind="page-views"),
+    Input(kind="pigmix-users", is_sized=False),
+    Input(kind="power-users", is_sized=False),
+)
+PIGMIX = ("L2", "L3", "L5", "L6", "L7", "L11")
+
 CASES: Mapping[str, Case] = {
     case.name: case
     for case in (
@@ -120,6 +127,24 @@ CASES: Mapping[str, Case] = {
             targets={"lineage/nolin": 1.02},
         ),
         Case(name="kept", title="Words that are kept", job="kept.py", inputs=_ZIPF),
+        Case(
+            name="newt-wordcount",
+            title="WordCount with a long tail",
+            job="wordcount.py",
+            inputs=(Input(kind="tail-words"),),
+        ),
+        *(
+            Case(
+                name=f"pigmix-{query}" if form == "rdd" else f"pigmix-{form}-{query}",
+                title=f"PigMix {query}" if form == "rdd" else f"PigMix {query} in SQL",
+                job="pigmix.py",
+                inputs=_PIGMIX,
+                after_output=(query, form),
+                targets={"lineage/nolin": 1.25} if form == "rdd" else {"lineage/stock": 1.25},
+            )
+            for form in ("rdd", "sql")
+            for query in PIGMIX
+        ),
         *(
             Case(
                 name=f"dataframe-{name}",

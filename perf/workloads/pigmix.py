@@ -64,15 +64,15 @@ def l2(sc: SparkContext, views: Any, users: Any, power_users: Any) -> Any:
 
 def l3(sc: SparkContext, views: Any, users: Any, power_users: Any) -> Any:
     revenues = views.map(fields).map(lambda view: (view[USER], float(view[REVENUE] or 0)))
-    known = users.map(lambda line: (name_of(line), True))
-    joined = revenues.join(known, INPUT_PARTITIONS).mapValues(lambda pair: pair[0])
+    registered = users.map(lambda line: (name_of(line), True))
+    joined = revenues.join(registered, INPUT_PARTITIONS).mapValues(lambda pair: pair[0])
     return joined.reduceByKey(add).map(lambda row: f"{row[0]},{row[1]}")
 
 
 def l5(sc: SparkContext, views: Any, users: Any, power_users: Any) -> Any:
     viewed = views.map(lambda line: (name_of(line), True))
-    known = users.map(lambda line: (name_of(line), True))
-    return viewed.subtractByKey(known, INPUT_PARTITIONS).keys().distinct()
+    registered = users.map(lambda line: (name_of(line), True))
+    return viewed.subtractByKey(registered, INPUT_PARTITIONS).keys().distinct()
 
 
 def l6(sc: SparkContext, views: Any, users: Any, power_users: Any) -> Any:

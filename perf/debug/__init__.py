@@ -1,0 +1,1 @@
+"""The figures of Newt and Titian, measured here: `python -m perf.debug`."""
