@@ -75,7 +75,9 @@ __all__ = [
 
 Line = Sequence[object]
 
-APPLICATION_COLUMNS = ("application_id", "name", "state", "started", "ended", "complete", "flows", "missing")
+APPLICATION_COLUMNS = (
+    "application_id", "name", "state", "started", "ended", "complete", "flows", "missing", "failed_runs",
+)  # fmt: skip
 DATASET_COLUMNS = (
     "namespace", "name", "path", "format", "aliases", "columns", "application_id", "application_name",
     "written_at", "rows", "state", "complete", "read_at", "writers", "readers", "runs", "failed_runs",
@@ -116,7 +118,11 @@ def application_lines(applications: Iterable[Application]) -> Iterator[Line]:
         yield (
             *(application.application_id, application.name, application.state),
             *(application.started, application.ended, claim(application.complete)),
-            *(application.counters.get("flows"), application.missing),
+            *(
+                application.counters.get("flows"),
+                application.missing,
+                application.counters.get("failed_runs"),
+            ),
         )
 
 

@@ -58,7 +58,8 @@ class Application(Result):
     counters: dict[str, int] = field(
         metadata=doc(
             "`runs`, `blocks`, `flows`, `events`, `dropped`, `missing_runs`, `missing_events`, `gaps` (what"
-            " was not followed), `lost_rows`; `spooled`: missing blocks that wait on a disk to be delivered; "
+            " was not followed), `lost_rows`; `failed_runs`: attempts of tasks that failed, as reported; "
+            "`spooled`: missing blocks that wait on a disk to be delivered; "
             "keys and values that were `cut` to their maximum length, or "
             "`withheld` because the redaction function failed; and what the agent reported."
         )

@@ -255,7 +255,12 @@ EVENT_FIELDS: Mapping[str, Object] = {
             "message": TEXT,
             "frame": TEXT | None,
         },
-        optional={**MANIFEST.optional, "record": TupleOf({"type": TEXT, "text": TEXT}) | None},
+        optional={
+            **MANIFEST.optional,
+            "record": TupleOf({"type": TEXT, "text": TEXT}) | None,
+            "first": NUMBER | None,
+            "reason": TEXT | None,
+        },
     ),
     events.PERSISTED: Object(required={"node": NODE}),
     events.ACTION_ENDED: Object(

@@ -67,6 +67,11 @@ def of_text(text: str) -> Error:
     return {"type": kind, "message": message.strip().partition("\n")[0].strip(), "frame": None}
 
 
+def is_of_worker(message: str) -> bool:
+    """Does it hand on an error that a Python worker has raised?"""
+    return _of_worker(message) is not None
+
+
 def _of_worker(message: str) -> Error | None:
     _, mark, report = message.rpartition(_TRACEBACK)
     frame = None

@@ -246,6 +246,10 @@ class Catalyst:
         pushing = singleton(self._jvm.org.apache.spark.sql.execution.datasources, "DataSourceStrategy")
         return bool(pushing.translateFilter(condition, False).isDefined())
 
+    def may_fail(self, condition: Expression) -> bool:
+        """May a condition on a row end in an error? Comparisons with literals do not."""
+        return not self.is_pushed_into_lines(condition)
+
     def conjuncts(self, condition: Expression) -> list[Expression]:
         """The conditions that `condition` joins by AND."""
         if self.kind(condition) != "And":

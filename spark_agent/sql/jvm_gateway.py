@@ -65,7 +65,8 @@ class JvmUnavailableError(RuntimeError):
 class Jvm:
     """The agent's Java classes of one SparkContext. `load` makes it.
 
-    `manifests` is registered with the context: tasks' manifests arrive there; `manifests.poll(ms)` takes one.
+    `manifests` is registered with the context: tasks' manifests arrive there, and what tasks that failed
+    report; `manifests.poll(ms)` takes one.
     `plan_reader` says what is in plans, `plan_builder` makes them, `windows` does both of windows.
     """
 
@@ -86,6 +87,7 @@ class Jvm:
         self._nil = self.plan_builder.seq(self._empty)
         self.manifests = classes.ManifestAccumulator()
         context._jsc.sc().register(self.manifests)
+        self._failures = self.manifests.ofFailures(context._jsc.sc())
 
     def agent_config(
         self,
@@ -106,6 +108,7 @@ class Jvm:
             settings.flow_topic,
             flow_partitions,
             self.manifests,
+            self._failures,
             float(settings.delivery_timeout_s),
             COMPRESSION,
             settings.on_error == "fail",

@@ -5,7 +5,7 @@ import { h } from "./dom";
 import { colourOf, completeness, count, errorText, number, stateText, time } from "./format";
 import { pageLinks } from "./pages";
 import { listView, type SearchForm } from "./polled";
-import { applicationHref, applicationsHref, type ApplicationsRoute, queryOf } from "./route";
+import { applicationHref, applicationsHref, type ApplicationsRoute, failuresHref, queryOf } from "./route";
 import { notice } from "./states";
 import { table } from "./table";
 import type { MakeView } from "./view";
@@ -114,6 +114,14 @@ function tableOf(applications: Application[]): HTMLElement {
             { class: application.complete ? null : "warning", title: application.missing },
             completeness(application),
           ),
+      },
+      {
+        name: "Failed tasks",
+        kind: "count",
+        isUsed: applications.some(({ counters }) => (counters.failed_runs ?? 0) > 0),
+        cell: ({ application_id: id, counters }) =>
+          (counters.failed_runs ?? 0) > 0 &&
+          h("a", { class: "failed-text", href: failuresHref(id) }, number(counters.failed_runs ?? 0)),
       },
       { name: "Flows", kind: "count", cell: counter("flows") },
     ],

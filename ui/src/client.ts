@@ -8,6 +8,7 @@ import type {
   Comparison,
   DatasetPage,
   Datasets,
+  Failures,
   Problem as Details,
   Graph,
   Lag,
@@ -60,6 +61,8 @@ export interface Client {
   trace(id: string, parameters: Parameters, options?: RequestOptions): Promise<Trace>;
   /** Why rows of inputs are not in an output. */
   missing(id: string, parameters: Parameters, options?: RequestOptions): Promise<Missing>;
+  /** Which records made tasks fail. */
+  failures(id: string, options?: RequestOptions): Promise<Failures>;
   values(id: string, parameters: Parameters, options?: RequestOptions): Promise<Values>;
   /** Writes a trace to Neo4j. */
   materialize(id: string, parameters: Parameters, options?: RequestOptions): Promise<Materialized>;
@@ -95,6 +98,7 @@ export function makeClient(): Client {
       getJson(applicationPath(id, "nodes", node, "records"), parameters, options),
     trace: (id, parameters, options) => getJson(applicationPath(id, "trace"), parameters, options),
     missing: (id, parameters, options) => getJson(applicationPath(id, "missing"), parameters, options),
+    failures: (id, options) => getJson(applicationPath(id, "failures"), {}, options),
     values: (id, parameters, options) => getJson(applicationPath(id, "values"), parameters, options),
     materialize: (id, parameters, options) =>
       getJson(applicationPath(id, "trace", "graph"), parameters, options, "POST"),

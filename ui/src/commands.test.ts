@@ -31,6 +31,14 @@ test.each([
     "#/applications?text=nightly&state=failed",
     ["lineage apps --name nightly", "curl -G localhost:8080/api/applications -d text=nightly -d state=failed"],
   ],
+  ["#/app/local-1/failures", ["lineage failures local-1", "curl localhost:8080/api/applications/local-1/failures"]],
+  [
+    "#/app/local-1/trace?failure=2",
+    [
+      "lineage trace local-1 backward --failure 2 --depth 1",
+      "curl -G localhost:8080/api/applications/local-1/trace -d direction=backward -d failure=2 -d depth=1",
+    ],
+  ],
   ["#/app/local-1", ["lineage graph local-1", "curl localhost:8080/api/applications/local-1/graph"]],
   [
     "#/app/local-1/nodes/3?text=Graz",

@@ -85,6 +85,15 @@ export function commandsOf(route: Route): Command[] {
       return traceCommands(route);
     case "missing":
       return missingCommand(route);
+    case "failures":
+      return [
+        {
+          name: "",
+          terminal: lineOf(["failures", route.application], {}),
+          path: pathOf(route.application, "failures"),
+          parameters: [],
+        },
+      ];
     case "lag":
       return [{ name: "", terminal: "lineage status", path: "api/lag", parameters: [] }];
     default:
@@ -177,6 +186,7 @@ function startWords(start: Start): { record: string[]; flags: Parameters } {
   if ("record" in start) return { record: [start.record], flags: { node: start.node } };
   if ("path" in start) return { record: [`${start.path}:${start.row + 1}`], flags: {} };
   if ("key" in start) return { record: [], flags: { key: start.key, node: start.node } };
+  if ("failure" in start) return { record: [], flags: { failure: start.failure } };
   if ("where" in start) return { record: ["--all"], flags: { where: start.where, node: start.node } };
   return { record: [`${start.partition}#${start.offset}`], flags: { node: start.node } };
 }

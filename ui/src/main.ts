@@ -25,6 +25,7 @@ const VIEWS: { [V in ViewRoute["view"]]: () => Promise<MakeView<Extract<ViewRout
   records: async () => (await import("./records")).recordsView,
   trace: async () => (await import("./trace/view")).traceView,
   missing: async () => (await import("./missing")).missingView,
+  failures: async () => (await import("./failures/view")).failuresView,
   lag: async () => (await import("./lag")).lagView,
 };
 

@@ -8,6 +8,7 @@
 //   #/app/APP/nodes/NODE?...         records of a node (the API's parameters)
 //   #/app/APP/trace?...              the trace of a record (the API's parameters)
 //   #/app/APP/missing?path=&row=...  why rows are not in the output (the API's parameters)
+//   #/app/APP/failures               which records made tasks fail
 //   #/lag                            the lag
 // Parameters that a view does not know are left alone: old links keep working.
 
@@ -19,7 +20,8 @@ export type Start =
   | { node: string; partition: number; offset: number }
   | { node: string; key: string }
   | { node: string; where: string }
-  | { path: string; row: number };
+  | { path: string; row: number }
+  | { failure: number };
 
 export interface DatasetsRoute {
   view: "datasets";
@@ -74,6 +76,11 @@ export interface MissingRoute {
   query: URLSearchParams;
 }
 
+export interface FailuresRoute {
+  view: "failures";
+  application: string;
+}
+
 export interface LagRoute {
   view: "lag";
 }
@@ -93,10 +100,23 @@ export type Route =
   | RecordsRoute
   | TraceRoute
   | MissingRoute
+  | FailuresRoute
   | LagRoute
   | NoRoute;
 
-const TRACE_PARAMETERS = ["record", "node", "partition", "offset", "key", "where", "path", "row", "direction", "whole"];
+const TRACE_PARAMETERS = [
+  "record",
+  "node",
+  "partition",
+  "offset",
+  "key",
+  "where",
+  "path",
+  "row",
+  "failure",
+  "direction",
+  "whole",
+];
 
 /** The route of `location.hash`. */
 export function parse(hash: string): Route {
@@ -122,6 +142,7 @@ export function parse(hash: string): Route {
       if (place === "nodes" && node !== "") return { view: "records", application, node, query };
       if (place === "trace" && node === "") return traceRoute(application, query);
       if (place === "missing" && node === "") return { view: "missing", application, query };
+      if (place === "failures" && node === "") return { view: "failures", application };
     }
   }
   return { view: "nowhere", reason: "This page has no such view." };
@@ -139,7 +160,8 @@ function traceRoute(application: string, query: URLSearchParams): TraceRoute | N
   if (start === null) {
     return { view: "nowhere", reason: "This address of a trace does not name the record at which it starts." };
   }
-  const requested = query.get("direction");
+  // A record that made a task fail went into nothing.
+  const requested = "failure" in start ? "backward" : query.get("direction");
   const direction = requested === "backward" || requested === "forward" ? requested : "both";
   const rest = new URLSearchParams([...query].filter(([name]) => !TRACE_PARAMETERS.includes(name)));
   return { view: "trace", application, start, direction, whole: query.get("whole") === "1", query: rest };
@@ -149,12 +171,13 @@ function startOf(query: URLSearchParams): Start | null {
   const node = query.get("node");
   const [partition, offset, row] = [position(query, "partition"), position(query, "offset"), position(query, "row")];
   const [record, key, path] = [query.get("record"), query.get("key"), query.get("path")];
-  const where = query.get("where");
+  const [where, failure] = [query.get("where"), position(query, "failure")];
   if (record !== null) return node === null ? { record } : { record, node };
   if (node !== null && partition !== null && offset !== null) return { node, partition, offset };
   if (node !== null && key !== null) return { node, key };
   if (node !== null && where !== null) return { node, where };
   if (path !== null && row !== null) return { path, row };
+  if (failure !== null) return { failure };
   return null;
 }
 
@@ -181,13 +204,15 @@ export function href(route: Exclude<Route, NoRoute>): string {
       return hash(["lag"]);
     case "missing":
       return hash(["app", route.application, "missing"], route.query);
+    case "failures":
+      return hash(["app", route.application, "failures"]);
     case "application":
       return hash(["app", route.application], route.query);
     case "records":
       return hash(["app", route.application, "nodes", route.node], route.query);
     case "trace": {
       const query = new URLSearchParams(Object.entries(route.start).map(([name, value]) => [name, String(value)]));
-      if (route.direction !== "both") query.set("direction", route.direction);
+      if (route.direction !== "both" && !("failure" in route.start)) query.set("direction", route.direction);
       if (route.whole) query.set("whole", "1");
       for (const [name, value] of route.query) query.append(name, value);
       return hash(["app", route.application, "trace"], query);
@@ -228,6 +253,8 @@ export const recordsHref = (application: string, node: string | number, query = 
 
 export const missingHref = (application: string, query: URLSearchParams): string =>
   href({ view: "missing", application, query });
+
+export const failuresHref = (application: string): string => href({ view: "failures", application });
 
 /** The address of a record's trace in both directions. */
 export const traceHref = (application: string, start: Start, query = new URLSearchParams()): string =>

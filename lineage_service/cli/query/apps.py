@@ -68,15 +68,16 @@ def _show(console: Console, applications: Sequence[Application], nothing: str) -
     if not applications:
         console.print(plain(nothing), soft_wrap=True)
         return
-    rows = table("application", "name~", "started", "state", "flows>", "lineage")
+    rows = table("application", "name~", "started", "state", "failed>", "flows>", "lineage")
     for application in applications:
         started = moment(application.started)
         missing = plain(application.missing or "runs", "yellow")
         lineage = plain("complete", "green") if application.complete else missing
         flows = f"{application.counters.get('flows', 0):,}"
         state = plain(application.state, _COLOURS.get(application.state, ""))
+        failed = application.counters.get("failed_runs", 0)
         ids = plain(application.application_id), plain(application.name)
-        rows.add_row(*ids, started, state, flows, lineage)
+        rows.add_row(*ids, started, state, plain(f"{failed:,}" if failed else "", "red"), flows, lineage)
     print_table(console, rows)
     for application in applications:
         if application.error is not None:

@@ -18,6 +18,8 @@ __all__ = ["command", "configure"]
 
 #: No failure is known.
 _NOTHING = 3
+#: Input rows of a failure that are shown at a terminal. JSON and CSV have all that are listed.
+_MOST_SHOWN = 10
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -51,11 +53,11 @@ def _show(console: Console, failures: Failures) -> None:
             print_line(
                 console, plain(f"   record {number}#{failure.record.record_id}", "cyan") + plain(value)
             )
-        for row in failure.sources:
+        for row in failure.sources[:_MOST_SHOWN]:
             text = "" if row.text is None else f"  {row.text}"
             print_line(console, plain(f"   {row.path}:{row.line}", "cyan") + plain(text))
-        if failure.sources_total > len(failure.sources):
-            more = failure.sources_total - len(failure.sources)
+        more = failure.sources_total - len(failure.sources[:_MOST_SHOWN])
+        if more > 0:
             print_line(console, plain(f"   and {more:,} more input records", "dim"))
         if not failure.exact:
             print_line(console, plain(f"   not exact: {failure.reason}", "yellow"))

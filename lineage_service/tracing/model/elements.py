@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,7 +97,7 @@ class TaskRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedRun:
-    """A run that an error has ended, as its task reported it. It counts nowhere; a trace may begin in it."""
+    """A run that an error has ended, as it was reported. It counts nowhere; a trace may begin in it."""
 
     run: TaskRun
     node: int  # whose function failed
@@ -110,6 +110,10 @@ class FailedRun:
     time: int
     event: int  # its number in the application; 0 where it has none
     blocks: int  # that its task has sent
+    action: int | None = None  # the sink that it ran for
+    first: int | None = None  # the record is one of those from this one to `position`
+    reason: str = ""  # why it is not certain, where the agent has said so
+    parts: Sequence[Mapping[str, Any]] = ()  # of files, that a scan has read
     is_stored: bool = False  # all of these are there
 
     @property

@@ -7,7 +7,7 @@ Pure: takes decoded events, gives values. Does not decide which of several task 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -51,12 +51,11 @@ class EventLog:
 
     def with_files_of_cached(self, node: TopologyNode, run: TaskRun) -> TopologyNode:
         """With what a cached run has read of files; where the driver says as much, its word counts."""
-        parts = self.cache_events[run.number].get("parts")
-        if not parts:
-            return node
-        partitions: dict[int, PartitionInfo] = {run.partition: {"split": run.partition, "parts": parts}}
-        add_partitions(partitions, node.partitions.values())
-        return replace(node, partitions=partitions)
+        return _with_parts(node, run, self.cache_events[run.number].get("parts") or ())
+
+    def with_files_of_failed(self, node: TopologyNode, failed: FailedRun) -> TopologyNode:
+        """The same of a run that failed."""
+        return _with_parts(node, failed.run, failed.parts)
 
     # -- one handler for each type of event ----------------------------------------------------------
 
@@ -85,7 +84,7 @@ class EventLog:
     def on_failed(self, event: Event) -> None:
         record = event.get("record")
         failed = FailedRun(
-            run=_task_run(event),
+            run=replace(_task_run(event), action=None),  # it has given the action nothing
             node=event["failed_node"],
             position=event["position"],
             is_certain=event["certain"],
@@ -96,6 +95,10 @@ class EventLog:
             time=event["time"],
             event=event.get("event", 0),
             blocks=event["blocks"],
+            action=event["action"],
+            first=event.get("first"),
+            reason=event.get("reason") or "",
+            parts=tuple(event.get("parts") or ()),
         )
         self.failed.setdefault(failed.run.number, failed)
 
@@ -167,6 +170,14 @@ def add_partitions(partitions: dict[int, PartitionInfo], infos: Iterable[Partiti
         partition = info["split"]
         if partition not in partitions or reach(info) >= reach(partitions[partition]):
             partitions[partition] = info
+
+
+def _with_parts(node: TopologyNode, run: TaskRun, parts: Sequence[Mapping[str, Any]]) -> TopologyNode:
+    if not parts:
+        return node
+    partitions: dict[int, PartitionInfo] = {run.partition: {"split": run.partition, "parts": parts}}
+    add_partitions(partitions, node.partitions.values())
+    return replace(node, partitions=partitions)
 
 
 def _task_run(event: Event) -> TaskRun:

@@ -197,6 +197,7 @@ def summary(
     started = [event for event in events if event["type"] == contract.APPLICATION_STARTED]
     ended = [event for event in events if event["type"] == contract.APPLICATION_ENDED]
     committed = {event["run"]: event for event in events if event["type"] == contract.RUN_COMMITTED}
+    failed = {event["run"] for event in events if event["type"] == contract.RUN_FAILED} - committed.keys()
     flows = {
         (receipt.run, receipt.seq): receipt.rows
         for receipt in receipts
@@ -215,6 +216,7 @@ def summary(
         counters={
             **(_reported(ended[-1]) if ended else {}),
             "runs": len(complete.runs),
+            "failed_runs": len(failed),
             "blocks": len({(receipt.run, receipt.seq) for receipt in receipts}),
             "flows": sum(flows.values()),
             "events": complete.events,

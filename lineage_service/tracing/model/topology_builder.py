@@ -59,6 +59,10 @@ def read_topology(
     for run in cached.values():
         if run.input in nodes:
             nodes[run.input] = log.with_files_of_cached(nodes[run.input], run)
+    for number in failed:
+        run = failed[number]
+        if run.input in nodes:
+            nodes[run.input] = log.with_files_of_failed(nodes[run.input], log.failed[number])
     runs = {**log.committed, **cached}
     for number, rows in _file_rows(nodes, runs.values()).items():
         nodes[number] = replace(nodes[number], file_rows=rows)
@@ -80,6 +84,7 @@ def read_topology(
     )
     # Of the copies of a partition, those that count, those that other runs read, and what actions took.
     counted = {*run_of_partition.values(), *in_other_stages, *(link.parent_run for link in upstream.links)}
+    counted |= failed.keys()
     counted |= aggregated_runs(nodes, runs.values())
     runs = {
         number: run

@@ -118,7 +118,7 @@ class LineageQueries:
             self._choices.page,
             time_budget_s=time_budget_s,
         )
-        self._failures = FailureReader(self._trace_at)
+        self._failures = FailureReader(self._trace_at, self._locations, time_budget_s=time_budget_s)
         self._starts = TraceStarts(self._applications, self._locations, self._choices, self._failures)
         self._traces = LocalTraces(self._applications.open, self._files, self._locations)
         self._row_sets = RowSetReader(
@@ -224,7 +224,10 @@ class LineageQueries:
         return self._row_sets.row_set(application_id, query)
 
     def failures(self, application_id: str) -> Failures:
-        return self._failures.failures(self._applications.open(application_id, has_failed=True))
+        opened = self._applications.open(application_id)
+        if opened.graph.topology.failed:
+            opened = self._applications.open(application_id, has_failed=True)
+        return self._failures.failures(opened)
 
     def suspects(self, application_id: str, query: SuspectsQuery) -> Suspects:
         return self._suspects.suspects(self._applications.open(application_id), query)

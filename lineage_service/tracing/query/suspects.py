@@ -34,7 +34,7 @@ from lineage_service.tracing.debugging.profiles import Profile, profile_of, task
 from lineage_service.tracing.debugging.unit_places import place_of
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.partition_folders import short_place
-from lineage_service.tracing.query.failures import TraceAt
+from lineage_service.tracing.query.failure_sources import TraceAt
 from lineage_service.tracing.query.named_outputs import MOST_OUTPUTS, StartsOf, outputs_named
 from lineage_service.tracing.query.open_applications import Opened
 from lineage_service.tracing.walk.result import Position

@@ -44,6 +44,7 @@ class PlanNode:
     frame: dict[str, int | str | None] | None = None  # of a window
     schema: Schema | None = None  # of a source or sink
     expressions: dict[str, Any] | None = None  # what it computes of a row
+    is_prefiltered: bool = False  # of a scan: may a condition on a row fail before it is counted
     parents: list[int] = field(default_factory=list)
     id_parents: list[int] = field(default_factory=list)
 

@@ -13,6 +13,7 @@ from spark_agent.driver import error_descriptions
 from spark_agent.driver.nodes import failure_reason
 from spark_agent.sql.files.outputs import Output, Outputs
 from spark_agent.sql.rewrite.plan_nodes import PlanNode, publish
+from spark_agent.sql.runtime.failed_tasks import FailedTasks
 from spark_agent.sql.runtime.file_partitions import FilePartitions
 from spark_agent.sql.runtime.fits import Fits
 from spark_agent.sql.runtime.rdd_boundary import RddBoundary
@@ -34,14 +35,16 @@ class Executions:
         self._session, self._fits = session, fits
         self._re_executions, self._rdd_boundary = re_executions, rdd_boundary
         self._partitions = FilePartitions(session.events.emit)
+        self._failed_tasks = FailedTasks(session.events.emit, session.settings, self._partitions.has_files)
         self._outputs = Outputs()
         self._sinks: dict[
             int, tuple[PlanNode, bool, str]
         ] = {}  # and how exact each was when it was published
 
-    def publish(self, nodes: list[PlanNode]) -> None:
-        """Publish the nodes of a plan, of which the last is its output's."""
+    def publish(self, nodes: list[PlanNode], **of_tasks: Any) -> None:
+        """Publish the nodes of a plan, of which the last is its output's. `of_tasks`: see `FailedTasks`."""
         node = nodes[-1]
+        self._failed_tasks.add_plan(nodes, **of_tasks)
         if node.kind == "sink":
             self._sinks[node.number] = node, node.exact, node.reason
             if len(self._sinks) > _MOST_SINKS:
@@ -61,6 +64,10 @@ class Executions:
         if not self._fits.takes(manifest) and not self._re_executions.takes(manifest):
             self._session.events.publish_manifest(manifest)
         self._outputs.take(node, split, manifest["outputs"], written)
+
+    def failed(self, report: dict[str, Any]) -> None:
+        """An attempt of a task has failed."""
+        self._failed_tasks.failed(report)
 
     def ended(self, nodes: list[int], name: str, *, is_failed: bool, error: dict[str, str] | None) -> None:
         """An execution has ended. `nodes` are the outputs of its plan, `name` is Spark's for the action."""

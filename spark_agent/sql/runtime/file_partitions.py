@@ -33,10 +33,14 @@ class FilePartitions:
             node.number for node in nodes if node.kind == "source" and is_of_files(node.dataset)
         )
 
+    def has_files(self, node: int) -> bool:
+        """Is it a scan of files?"""
+        return node in self._scans
+
     def scanned(self, node: int, split: int, parts: list[dict[str, Any]]) -> None:
         """A task has read these parts of files."""
-        if parts and node in self._scans:
-            self.publish(node, [_partition(split, parts)])
+        if parts and self.has_files(node):
+            self.publish(node, [{"split": split, "parts": described_parts(parts)}])
 
     def publish(self, node: int, file_partitions: list[dict[str, Any]]) -> None:
         fresh = []
@@ -49,8 +53,8 @@ class FilePartitions:
             self._emit(contract.PARTITIONS, node=node, partitions=batch)
 
 
-def _partition(split: int, parts: list[dict[str, Any]]) -> dict[str, Any]:
-    """A partition of a scan, of the parts of files as its task reports them."""
+def described_parts(parts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The parts of files that a task reports, as events have them: with the files as they are now."""
     described = []
     for part in parts:
         path = partitions.local_path(unquote(part["path"]))
@@ -58,7 +62,7 @@ def _partition(split: int, parts: list[dict[str, Any]]) -> dict[str, Any]:
         if "row" in part:
             fields["row"] = part["row"]
         described.append({**fields, **partitions.status(path)})
-    return {"split": split, "parts": described}
+    return described
 
 
 def _batches(file_partitions: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

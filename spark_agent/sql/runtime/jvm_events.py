@@ -1,8 +1,8 @@
 """What the JVM reports of queries: one thread takes its lines in their order and hands them on.
 
-Each line is a JSON object whose `type` says what it is: the manifest of an accepted task run, the end of an
-execution, a gap, or of our own a mark or the end of a fit. Promises that a line that cannot be read costs no
-other line.
+Each line is a JSON object whose `type` says what it is: the manifest of an accepted task run, a task that
+failed, the end of an execution, a gap, or of our own a mark or the end of a fit. Promises that a line that
+cannot be read costs no other line.
 """
 
 from __future__ import annotations
@@ -74,6 +74,8 @@ class JvmEvents:
             self._executions.taken(event["number"])
         elif kind == "gap":
             self._gap(event["reason"])
+        elif kind == "failed":
+            self._executions.failed(event)
         elif kind == "end":
             self._executions.ended(
                 event["nodes"], event["name"], is_failed=event["failed"], error=event.get("error")

@@ -21,6 +21,7 @@ from spark_agent.sql.rerun.asked_queries import AskedQueries
 from spark_agent.sql.rerun.rerun import LAZY_REASON, LazyQueries, Rerun
 from spark_agent.sql.rewrite import plan_display, rewriter
 from spark_agent.sql.rewrite.plan_nodes import PlanNode, PlanNodes, UncoveredError
+from spark_agent.sql.rewrite.row_paths import ROW_PYTHON
 from spark_agent.sql.rewrite.taps import TapFactory
 from spark_agent.sql.runtime import dataframe_call_sites, saves
 from spark_agent.sql.runtime.coarse_queries import CoarseQueries
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 #: Operators of a plan that nobody needs a Spark job for: nothing is captured of it, unless it is written.
 _LOCAL = frozenset(("LocalRelation", "OneRowRelation", "CommandResult", "EmptyRelation"))
+#: How many results of a function for rows Spark's Python workers give back at once.
+_PYTHON_BATCH = "spark.sql.execution.python.udf.maxRecordsPerBatch"
 #: How those begin that stand for a name in a command.
 _NAMES = "Resolved"
 #: Operators that are not covered, in words.
@@ -259,7 +262,9 @@ class Queries:
             self._executions.begin_output(node.number, output)
         if rerun is not None:
             rerun.begin(node)
-        self._executions.publish(nodes.nodes)
+        is_streamed = not planned.is_persisted and walk.interleaved == 0
+        batch = self._python_batch(planned.query, nodes.nodes)
+        self._executions.publish(nodes.nodes, is_streamed=is_streamed, batch=batch)
         if rerun is None:
             self.asked.remember(planned.query, nodes.nodes)
         if planned.is_given or planned.taker is not None:
@@ -268,6 +273,12 @@ class Queries:
         if planned.call.is_of_rdd:
             self._re_executions.add(node.number)
         return rewritten if planned.into_command is None else planned.into_command(rewritten)
+
+    def _python_batch(self, query: Plan, nodes: list[PlanNode]) -> int | None:
+        """How many results of a function for rows Python gives back at once, if the query has one."""
+        if not any(node.name == ROW_PYTHON for node in nodes):
+            return None
+        return int(self._catalyst.conf(query, _PYTHON_BATCH, "100"))
 
     def _note_limits(self, node: PlanNode, name: str, limits: list[Plan]) -> None:
         node.limit = commands.limit_of(self._catalyst, limits)

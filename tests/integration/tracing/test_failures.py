@@ -8,77 +8,33 @@ from typing import Any
 
 import pytest
 
-from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.errors import InvalidQueryError, NotFoundError
-from lineage_service.lineage import Failures
 from lineage_service.queries import RowSetQuery, StartQuery, TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
-from tests.support.file_applications import APP, MAP, SINK, SOURCE, questions_of, splits_of
-from tests.support.lineage_messages import block, event, messages
+from tests.support.failed_applications import ERROR, QUERY, SCAN, StoredFailures, run_failed
+from tests.support.file_applications import APP, MAP, SINK, SOURCE
+from tests.support.lineage_messages import block, event
 
 FILTER = 7
-ERROR = {"type": "ValueError", "message": "no number: 'c'", "frame": "/jobs/etl.py:41"}
-
-
-def run_failed(run: int, attempt: int, **fields: Any) -> bytes:
-    told: dict[str, Any] = {
-        "time": 10 + attempt,
-        "run": run,
-        "split": 0,
-        "attempt": attempt,
-        "stage": 2,
-        "action": SINK,
-        "input": SOURCE,
-        "nodes": [MAP, SINK],
-        "inputs": 3,
-        "outputs": 2,
-        "failed_node": MAP,
-        "position": 2,
-        "certain": True,
-        "error": "ValueError",
-        "message": "no number: 'c'",
-        "frame": "/jobs/etl.py:41",
-    }
-    return event(contract.RUN_FAILED, **{**told, **fields})
-
-
-class Stored:
-    """An application that read four lines, and what is stored of it beside that."""
-
-    def __init__(self, folder: Path, counts: list[int]) -> None:
-        (folder / "in.txt").write_text("a\nb\nc\nd\n")
-        self.queries: LineageQueries = questions_of(folder, splits_of(folder / "in.txt"), counts)
-        self._store, self._batches = DeltaFlowStore(folder / "flows"), 0
-
-    def add(self, *events: bytes, blocks: tuple[bytes, ...] = ()) -> None:
-        self._batches += 1
-        if events:
-            self._store.write_events(event_batch(f"more/node-{self._batches}", messages(*events)))
-        if blocks:
-            self._store.write_flows(flow_batch(f"more/flow-{self._batches}", messages(*blocks)))
-
-    @property
-    def failures(self) -> Failures:
-        return self.queries.failures(APP)
 
 
 @pytest.fixture
-def stored(tmp_path: Path) -> Stored:
-    return Stored(tmp_path, [4])
+def stored(tmp_path: Path) -> StoredFailures:
+    return StoredFailures(tmp_path, [4])
 
 
 @pytest.fixture
-def without_runs(tmp_path: Path) -> Stored:
-    return Stored(tmp_path, [])
+def without_runs(tmp_path: Path) -> StoredFailures:
+    return StoredFailures(tmp_path, [])
 
 
-def test_an_application_without_failures_has_none(stored: Stored) -> None:
+def test_an_application_without_failures_has_none(stored: StoredFailures) -> None:
     assert (stored.failures.failures, stored.failures.complete) == ((), True)
 
 
-def test_a_failure_names_the_input_row_of_its_record(without_runs: Stored, tmp_path: Path) -> None:
+def test_a_failure_names_the_input_row_of_its_record(without_runs: StoredFailures, tmp_path: Path) -> None:
     without_runs.add(run_failed(1, 0), run_failed(2, 1), run_failed(3, 2))
     (failure,) = without_runs.failures.failures
     assert (failure.failure, failure.error, failure.attempts, failure.partition) == (1, "ValueError", 3, 0)
@@ -91,13 +47,13 @@ def test_a_failure_names_the_input_row_of_its_record(without_runs: Stored, tmp_p
     assert without_runs.failures.complete
 
 
-def test_attempts_that_fail_on_other_rows_are_other_failures(without_runs: Stored) -> None:
+def test_attempts_that_fail_on_other_rows_are_other_failures(without_runs: StoredFailures) -> None:
     without_runs.add(run_failed(1, 0), run_failed(2, 1, position=1), run_failed(3, 2))
     numbers = [(failure.attempts, failure.sources[0].row) for failure in without_runs.failures.failures]
     assert numbers == [(2, 2), (1, 1)]
 
 
-def test_a_task_that_ended_well_in_the_end_has_recovered(stored: Stored) -> None:
+def test_a_task_that_ended_well_in_the_end_has_recovered(stored: StoredFailures) -> None:
     stored.add(run_failed(1, 0, stage=0, nodes=[MAP, SINK]))
     before = stored.failures.failures[0]
     assert not before.recovered
@@ -110,7 +66,7 @@ def test_a_task_that_ended_well_in_the_end_has_recovered(stored: Stored) -> None
     assert stored.failures.failures[0].recovered
 
 
-def test_nothing_is_exact_before_the_flows_of_the_failed_run_are_stored(without_runs: Stored) -> None:
+def test_nothing_is_exact_before_the_flows_of_the_failed_run_are_stored(without_runs: StoredFailures) -> None:
     filtered = event(contract.NODE_REGISTERED, node=FILTER, name="filter", relation="flows", exact=True)
     without_runs.add(filtered, run_failed(1, 0, nodes=[FILTER, MAP, SINK], position=1, blocks=1))
     (failure,) = without_runs.failures.failures
@@ -125,7 +81,7 @@ def test_nothing_is_exact_before_the_flows_of_the_failed_run_are_stored(without_
 @pytest.mark.parametrize(
     ("fields", "rows"), [({"certain": False}, [2]), ({"position": None, "certain": False}, [])]
 )
-def test_what_is_not_certain_is_not_exact(without_runs: Stored, fields: Any, rows: list[int]) -> None:
+def test_what_is_not_certain_is_not_exact(without_runs: StoredFailures, fields: Any, rows: list[int]) -> None:
     without_runs.add(run_failed(1, 0, **fields))
     (failure,) = without_runs.failures.failures
     assert [row.row for row in failure.sources] == rows
@@ -134,7 +90,52 @@ def test_what_is_not_certain_is_not_exact(without_runs: Stored, fields: Any, row
     assert not without_runs.failures.complete
 
 
-def test_a_trace_of_a_failure_begins_at_its_record(without_runs: Stored) -> None:
+def test_one_of_several_records_is_told_as_a_bound_with_the_reason(without_runs: StoredFailures) -> None:
+    of_batch = {"first": 1, "certain": False, "reason": "Python was given rows in batches"}
+    without_runs.add(run_failed(1, 0, **of_batch), run_failed(2, 1, **{**of_batch, "first": 0}))
+    (failure,) = without_runs.failures.failures
+    assert ([row.text for row in failure.sources], failure.sources_total) == (["a", "b", "c"], 3)
+    assert (failure.attempts, failure.exact, failure.record) == (2, False, None)
+    assert failure.reason == "Python was given rows in batches"
+    with pytest.raises(NotFoundError, match="which of several records"):
+        without_runs.queries.trace(APP, TraceQuery(direction="backward", failure=1))
+
+
+def test_a_query_that_failed_names_the_row_of_its_scan(stored: StoredFailures, tmp_path: Path) -> None:
+    stored.add_query()
+    (failure,) = stored.failures.failures
+    assert (failure.name, failure.node_id, failure.attempts) == ("collect", f"{APP}#{QUERY}", 1)
+    assert ([row.text for row in failure.sources], failure.exact, failure.reason) == (["c"], True, "")
+    assert failure.record is not None
+    assert (failure.record.node_id, failure.record.record_id) == (f"{APP}#{SCAN}", "read#0#2")
+    trace = stored.queries.trace(APP, TraceQuery(direction="backward", failure=1))
+    assert [record.record_id for record in trace.start] == ["read#0#2"]
+
+
+def test_a_batch_of_a_query_is_a_bound(stored: StoredFailures, tmp_path: Path) -> None:
+    stored.add_query(first=1, certain=False, reason="a batch")
+    (failure,) = stored.failures.failures
+    assert ([row.text for row in failure.sources], failure.reason) == (["b", "c"], "a batch")
+
+
+def test_a_query_that_failed_changes_no_other_answer(stored: StoredFailures, tmp_path: Path) -> None:
+    query = TraceQuery(direction="backward", node=str(SINK), partition=0, offset=1)
+    before = asdict(stored.queries.trace(APP, query))
+    stored.add_query()
+    assert asdict(stored.queries.trace(APP, query)) == before
+    nodes = {node.node: node for node in stored.queries.graph(APP).nodes}
+    assert nodes[SCAN].records in (None, 0)
+
+
+def test_a_query_without_time_says_so_of_each_failure(without_runs: StoredFailures) -> None:
+    without_runs.add(run_failed(1, 0))
+    queries = LineageQueries(DeltaFlowStore(without_runs.path.parent / "flows"), time_budget_s=0)
+    (failure,) = queries.failures(APP).failures
+    assert (failure.error, failure.sources, failure.exact) == ("ValueError", (), False)
+    assert "no time left" in failure.reason
+
+
+def test_a_trace_of_a_failure_begins_at_its_record(without_runs: StoredFailures) -> None:
     without_runs.add(run_failed(1, 0, record=["str", "c"]))
     trace = without_runs.queries.trace(APP, TraceQuery(direction="backward", failure=1))
     assert [record.record_id for record in trace.start] == ["read#0#2"]
@@ -143,7 +144,7 @@ def test_a_trace_of_a_failure_begins_at_its_record(without_runs: Stored) -> None
     assert without_runs.failures.failures[0].record.value == "c"
 
 
-def test_a_trace_of_a_failure_that_is_not_there(without_runs: Stored) -> None:
+def test_a_trace_of_a_failure_that_is_not_there(without_runs: StoredFailures) -> None:
     without_runs.add(run_failed(1, 0, position=None, certain=False))
     with pytest.raises(NotFoundError, match="not known"):
         without_runs.queries.trace(APP, TraceQuery(direction="backward", failure=1))
@@ -153,7 +154,7 @@ def test_a_trace_of_a_failure_that_is_not_there(without_runs: Stored) -> None:
         without_runs.queries.trace(APP, TraceQuery(direction="forward", failure=1))
 
 
-def test_failed_runs_change_no_other_answer(stored: Stored) -> None:
+def test_failed_runs_change_no_other_answer(stored: StoredFailures) -> None:
     def answers() -> list[Any]:
         traces = [
             stored.queries.trace(
@@ -171,7 +172,7 @@ def test_failed_runs_change_no_other_answer(stored: Stored) -> None:
     assert answers() == before
 
 
-def test_an_action_that_no_task_spoke_of_is_a_failure_without_a_record(without_runs: Stored) -> None:
+def test_an_action_that_no_task_spoke_of_is_a_failure_without_a_record(without_runs: StoredFailures) -> None:
     message = "Job aborted due to stage failure: Task 3 in stage 5.0 failed 4 times"
     without_runs.add(
         event(contract.ACTION_ENDED, node=SINK, state=contract.ACTION_FAILED, time=9,
@@ -183,7 +184,67 @@ def test_an_action_that_no_task_spoke_of_is_a_failure_without_a_record(without_r
     assert "killed" in without_runs.failures.how
 
 
-def test_an_error_of_the_program_is_a_failure_without_an_operation(without_runs: Stored) -> None:
+def test_what_other_tasks_have_made_is_no_bound_of_what_a_failed_one_had(
+    with_two_partitions: StoredFailures,
+) -> None:
+    """It read what its own task made, of which nothing was committed; another partition was."""
+    made, failing = 30, 31
+    nodes = [
+        event(contract.NODE_REGISTERED, node=number, name="map", relation=contract.IDENTITY, exact=True)
+        for number in (made, failing)
+    ]
+    links = [
+        event(contract.LINK, source=SOURCE, target=made),
+        event(contract.LINK, source=made, target=failing),
+    ]
+    other = event(
+        contract.RUN_COMMITTED, run=40, split=1, stage=3, input=SOURCE, nodes=[made], inputs=2, outputs=2
+    )
+    failed = run_failed(41, 9, stage=3, input=made, nodes=[failing], failed_node=failing, position=1)
+    with_two_partitions.add(*nodes, *links, other, failed)
+    (failure,) = with_two_partitions.failures.failures
+    assert (failure.sources, failure.exact) == ((), False)
+    assert "not reported" in failure.reason
+    assert failure.record is not None
+
+
+@pytest.fixture
+def with_two_partitions(tmp_path: Path) -> StoredFailures:
+    return StoredFailures(tmp_path, [2], 3)
+
+
+@pytest.mark.parametrize(("partition", "rows"), [(0, ["a", "b"]), (1, ["c", "d"])])
+def test_a_task_that_said_nothing_is_bounded_by_its_partition(
+    with_two_partitions: StoredFailures, partition: int, rows: list[str]
+) -> None:
+    """A worker that was killed: the other tasks of its stage say what it has read."""
+    message = f"Job aborted due to stage failure: Task {partition} in stage 0.0 failed 4 times"
+    error = {"type": "SparkException", "message": message}
+    with_two_partitions.add(
+        event(contract.ACTION_ENDED, node=SINK, state=contract.ACTION_FAILED, time=9, error=error)
+    )
+    (failure,) = with_two_partitions.failures.failures
+    assert ([row.text for row in failure.sources], failure.sources_total) == (rows, 2)
+    assert (failure.exact, failure.stage, failure.partition) == (False, 0, partition)
+    assert "any row of its partition" in failure.reason
+
+
+def test_the_first_task_of_all_is_bounded_by_its_partition_too(without_runs: StoredFailures) -> None:
+    error = {"type": "SparkException", "message": "Task 0 in stage 7.0 failed 1 times"}
+    without_runs.add(
+        event(contract.ACTION_ENDED, node=SINK, state=contract.ACTION_FAILED, time=9, error=error)
+    )
+    assert without_runs.failures.failures[0].sources_total == 4
+
+
+def test_a_task_behind_a_shuffle_that_said_nothing_has_no_rows(stored: StoredFailures) -> None:
+    error = {"type": "SparkException", "message": "Task 0 in stage 1.0 failed 1 times"}
+    stored.add(event(contract.ACTION_ENDED, node=SINK, state=contract.ACTION_FAILED, time=9, error=error))
+    (failure,) = stored.failures.failures
+    assert (failure.sources, failure.reason) == ((), "no task has reported it")
+
+
+def test_an_error_of_the_program_is_a_failure_without_an_operation(without_runs: StoredFailures) -> None:
     end = event(contract.APPLICATION_ENDED, time=1 << 41, state=contract.FAILED, error=ERROR)
     without_runs.add(end)
     (failure,) = without_runs.failures.failures
@@ -191,7 +252,7 @@ def test_an_error_of_the_program_is_a_failure_without_an_operation(without_runs:
     assert not without_runs.failures.complete
 
 
-def test_the_rows_of_a_failure_are_a_row_set(without_runs: Stored, tmp_path: Path) -> None:
+def test_the_rows_of_a_failure_are_a_row_set(without_runs: StoredFailures, tmp_path: Path) -> None:
     without_runs.add(run_failed(1, 0), run_failed(2, 1, position=0, certain=False))
     first = RowSetQuery(starts=(StartQuery(failure=1),))
     (source,) = without_runs.queries.row_set(APP, first).sources
@@ -205,7 +266,7 @@ def test_the_rows_of_a_failure_are_a_row_set(without_runs: Stored, tmp_path: Pat
         without_runs.queries.row_set(APP, RowSetQuery(starts=(StartQuery(failure=3),)))
 
 
-def test_failures_and_records_are_starts_of_one_row_set(stored: Stored) -> None:
+def test_failures_and_records_are_starts_of_one_row_set(stored: StoredFailures) -> None:
     stored.add(run_failed(1, 0))
     record = StartQuery(node=str(SINK), partition=0, offset=3)
     row_set = stored.queries.row_set(APP, RowSetQuery(starts=(StartQuery(failure=1), record)))
@@ -216,7 +277,7 @@ def test_failures_and_records_are_starts_of_one_row_set(stored: Stored) -> None:
     ]
 
 
-def test_rows_that_a_failed_task_did_not_report_are_not_left_out(without_runs: Stored) -> None:
+def test_rows_that_a_failed_task_did_not_report_are_not_left_out(without_runs: StoredFailures) -> None:
     filtered = event(contract.NODE_REGISTERED, node=FILTER, name="filter", relation="flows", exact=True)
     without_runs.add(filtered, run_failed(1, 0, nodes=[FILTER, MAP, SINK], position=1, blocks=1))
     row_set = without_runs.queries.row_set(APP, RowSetQuery(starts=(StartQuery(failure=1),)))

@@ -15,7 +15,12 @@ const BORDER = 1.5;
 /** Room for the name of a frame, beyond its padding. */
 const TITLE = 8;
 
-export const operationLook: Look<DrawnBox, Picture> = { elements, sizeOf, styles };
+/** `culprits` are the ids of operations in which tasks have failed. */
+export const operationLook = (culprits: ReadonlySet<string>): Look<DrawnBox, Picture> => ({
+  elements: (picture, placed) => elements(picture, placed, culprits),
+  sizeOf,
+  styles,
+});
 
 /** Between columns: such a line leads from side to side, and not below other boxes of its stage. */
 const ACROSS = 100;
@@ -37,7 +42,7 @@ function frameOf(boxes: readonly DrawnBox[], places: Placement["boxes"]) {
  * Frames are boxes below others, as large as what they hold. Cytoscape has nodes within nodes, too, but then looks
  * through what holds an element and what it holds for each property that is set: ten times the work.
  */
-function elements(picture: Picture, placed: Placement): ElementDefinition[] {
+function elements(picture: Picture, placed: Placement, culprits: ReadonlySet<string>): ElementDefinition[] {
   const members = groupBy(
     picture.boxes.filter((box) => box.type === "operation"),
     (box) => box.group ?? "",
@@ -54,7 +59,7 @@ function elements(picture: Picture, placed: Placement): ElementDefinition[] {
       group: "nodes",
       data: { id: box.id, label: labelOf(box), ...size },
       position: at,
-      classes: classesOf(box, isFrame),
+      classes: classesOf(box, isFrame, culprits),
     };
   });
   const lines = picture.lines.map((line): ElementDefinition => {
@@ -76,11 +81,19 @@ function elements(picture: Picture, placed: Placement): ElementDefinition[] {
   return [...boxes, ...lines];
 }
 
-function classesOf(box: DrawnBox, isFrame: boolean): string {
+function classesOf(box: DrawnBox, isFrame: boolean, culprits: ReadonlySet<string>): string {
   if (isFrame) return "frame";
-  if (box.type === "group") return "closed";
-  const { kind, exact, state } = box.operation;
-  return [kind, box.alike > 1 && "alike", state === "failed" ? "broken" : !exact && "inexact"]
+  if (box.type === "group") {
+    const hasCulprit = box.group.members.some(({ node_id }) => culprits.has(node_id));
+    return hasCulprit ? "closed culprit" : "closed";
+  }
+  const { kind, exact, state, node_id } = box.operation;
+  return [
+    kind,
+    box.alike > 1 && "alike",
+    state === "failed" ? "broken" : !exact && "inexact",
+    culprits.has(node_id) && "culprit",
+  ]
     .filter(Boolean)
     .join(" ");
 }
@@ -105,6 +118,10 @@ function styles(): StyleRule[] {
     {
       selector: ".closed",
       style: { "background-color": colourOf("stage-fill"), "border-style": "double", "border-width": 4 },
+    },
+    {
+      selector: ".culprit",
+      style: { "border-style": "solid", "border-color": colourOf("failure"), "border-width": 4 },
     },
     {
       selector: ".frame",

@@ -1,6 +1,7 @@
 // An application: what it is, the graph of its operations by stages, and the same as a table beside it.
 
 import type { Application, Graph, Node as Operation } from "../api";
+import { isAbort } from "../client";
 import { type Child, h, replace } from "../dom";
 import {
   callSite,
@@ -15,6 +16,7 @@ import {
   stateText,
   time,
 } from "../format";
+import { failureNotice } from "../failures/view";
 import { layoutGraph } from "../layout";
 import { passedRows } from "../passthrough";
 import { type ApplicationRoute, recordsHref } from "../route";
@@ -53,13 +55,15 @@ export function graphView(
   let loaded: { whole: Graph; graph: Graph; alike: ReadonlyMap<string, readonly Operation[]>; all: Group[] } | null =
     null;
   let currentPicture: Picture | null = null;
+  const culprits = new Set<string>();
 
   const id = route.application;
   const heading = h("h1", { tabindex: -1 }, id);
   const about = h("div", {}, loading());
+  const failing = h("div");
   const body = h("div");
   context.title(id);
-  replace(container, heading, about, body);
+  replace(container, heading, about, failing, body);
 
   const load = async () => {
     const options = { signal: closing.signal };
@@ -82,11 +86,27 @@ export function graphView(
       await frame();
       if (closing.signal.aborted) return;
       canvas?.close();
-      canvas = makeDrawing(box, operationLook, { onOpen: open, current: showDetails });
+      canvas = makeDrawing(box, operationLook(culprits), { onOpen: open, current: showDetails });
       await draw();
       context.announce(`${application.name}: ${count(graph.nodes.length, "operation")}`);
     } catch (error) {
       showFailure(about, error, load);
+      return;
+    }
+    await loadFailures();
+  };
+
+  /** The graph does not wait for them, and does without them. */
+  const loadFailures = async () => {
+    try {
+      const { failures } = await context.client.failures(id, { signal: closing.signal });
+      replace(failing, failureNotice(id, failures));
+      culprits.clear();
+      for (const { node_id } of failures) if (node_id !== null) culprits.add(node_id);
+      if (culprits.size > 0) await draw();
+    } catch (error) {
+      if (isAbort(error) || closing.signal.aborted) return;
+      replace(failing, notice("caution", "Which records made tasks fail could not be asked."));
     }
   };
 
@@ -138,7 +158,7 @@ export function graphView(
         () => canvas,
         () => `${heading.firstChild?.textContent ?? id}-graph`,
       ),
-      h("span", { class: "soft small" }, legend(whole, framed)),
+      h("span", { class: "soft small" }, legend(whole, framed, culprits.size > 0)),
     );
   };
 
@@ -288,13 +308,14 @@ function omissionsOf(picture: Picture, graph: Graph, all: Group[]): Child {
   ];
 }
 
-function legend(graph: Graph, framed: Group[]): string {
+function legend(graph: Graph, framed: Group[], hasCulprits: boolean): string {
   return [
     "Lines: flows",
     graph.edges.some(({ shuffle }) => shuffle) && "dashed: a shuffle",
     framed.length > 0 && "grey: a stage (between shuffles)",
     graph.nodes.some(({ exact, state }) => !exact && state !== "failed") && "dashed box: not exact",
     graph.nodes.some(({ state }) => state === "failed") && "red box: failed",
+    hasCulprits && "red frame: a task failed there",
   ]
     .filter((part) => part !== false)
     .join(" · ");

@@ -82,6 +82,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     href({
       ...route,
       application: applicationOf(nodeId),
+      direction: "failure" in route.start ? "both" : route.direction,
       start: startOf(nodeId, record),
       query: new URLSearchParams(),
     });
@@ -154,7 +155,8 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     context.named(loaded.lineage.centre.application, loaded.lineage.centre.applicationName);
     const [record, ...others] = loaded.lineage.centre.records;
     // The id of a record says of itself whether it was read or written: a command line needs no more.
-    if (record !== undefined && others.length === 0 && !("where" in route.start) && !("key" in route.start))
+    const isOfOne = !["where", "key", "failure"].some((name) => name in route.start);
+    if (record !== undefined && others.length === 0 && isOfOne)
       context.commands({ ...route, start: { record: record.record_id, node: loaded.lineage.centre.number } });
     const starts = sentences.startsText(loaded.traces);
     replace(subtitle, sentences.subtitle(loaded.lineage), starts && ` ${starts}`);
@@ -219,6 +221,10 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     const [record] = current?.lineage.centre.records ?? [];
     if (current === null || record === undefined || current.lineage.centre.total > 1) {
       replace(panel.valuesContainer, h("p", {}, "Select one of the records to see its values."));
+      return;
+    }
+    if ("failure" in route.start) {
+      replace(panel.valuesContainer, h("p", {}, "What a task that failed has captured does not count."));
       return;
     }
     panel.values(null);

@@ -49,6 +49,7 @@ def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten
     else:
         node = _source(walk, plan, leaf, description, dataset)
         number = node.number
+    node.is_prefiltered |= any(map(walk.catalyst.may_fail, pushed))
     indexed = walk.scans.with_row_index(plan, leaf) if persisted is None else None
     scanned, row_index = indexed if indexed is not None else (plan, None)
     if pushed:

@@ -59,6 +59,11 @@ final class OutputPasses implements TaskCapture.Part {
     furthest.forEach(TapBuffer::finish);
   }
 
+  @Override
+  public synchronized void describe(FailureReport report) {
+    passesByPartition.values().forEach(passes -> passes.forEach(pass -> pass.describe(report)));
+  }
+
   private void choose() {
     if (furthest.isEmpty()) {
       for (List<TapBuffer> passes : passesByPartition.values()) {

@@ -124,6 +124,11 @@ public final class ScanPositions {
     }
   }
 
+  /** Is the block of a file that it read last still being read? */
+  private boolean isWithinFile() {
+    return path != null && path.numBytes() > 0 && InputFileBlockHolder.getInputFilePath() == path;
+  }
+
   /** The passes of one task over one partition of a scan. */
   private static final class Passes implements TaskCapture.Part {
     private final TaskContext task = TaskContext.get();
@@ -154,6 +159,14 @@ public final class ScanPositions {
     @Override
     public synchronized void commit() {
       config.manifests.add(manifest(furthest().parts.stream().map(FilePart::json)).line());
+    }
+
+    @Override
+    public synchronized void describe(FailureReport report) {
+      ScanPositions pass = furthest();
+      long passCount = passes.stream().filter(one -> one.next > 0).count();
+      String files = pass.parts.stream().map(FilePart::json).collect(Collectors.joining(",", "[", "]"));
+      report.scan(node, partition, run, pass.next, passCount, pass.isWithinFile(), files);
     }
 
     private ScanPositions furthest() {

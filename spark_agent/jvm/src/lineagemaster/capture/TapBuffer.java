@@ -323,6 +323,17 @@ public class TapBuffer implements TaskCapture.Part {
     return codes == null ? firstRow : codes.size();
   }
 
+  @Override
+  public void describe(FailureReport report) {
+    if (firstRow + rows > 0) {
+      int last = rows > 0 ? rows - 1 : capacity - 1; // full arrays that were sent hold their rows still
+      report.tap(spec.node, partition, run, spec.sourceNodes,
+          Arrays.stream(ids).mapToLong(column -> column[last]).toArray());
+    } else {
+      report.tap(spec.node, partition, run, new int[0], new long[0]);
+    }
+  }
+
   private Manifest manifest(int dropped, int unconfirmed) {
     Manifest manifest = new Manifest(task, run, partition, spec.node, spec.moreNodes());
     if (!isReadAsRdd) { // else these rows are of no execution of this plan, whichever reads them

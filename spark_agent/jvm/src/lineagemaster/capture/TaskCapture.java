@@ -9,6 +9,7 @@ import lineagemaster.delivery.LineageLostException;
 import lineagemaster.delivery.ManifestAccumulator;
 import org.apache.spark.TaskContext;
 import org.apache.spark.util.TaskCompletionListener;
+import org.apache.spark.util.TaskFailureListener;
 
 /**
  * What one task attempt captures. A task that opens the same generated code once more (coalesce, union) gets the same
@@ -22,8 +23,10 @@ import org.apache.spark.util.TaskCompletionListener;
  *   <li>Of such an attempt, each part waits for the broker and commits its manifests. Only a loss fails the task, and
  *       only where the user asked for that.
  * </ol>
+ *
+ * Of an attempt that failed, the driver learns what it failed on: how far each part was ({@link FailureReport}).
  */
-final class TaskCapture implements TaskCompletionListener {
+final class TaskCapture implements TaskCompletionListener, TaskFailureListener {
   /** One of the things that a task captures. */
   interface Part {
     /** Has the attempt, which has ended, left in a cache the rows that this part has seen? */
@@ -43,15 +46,20 @@ final class TaskCapture implements TaskCompletionListener {
      * @throws LineageLostException where something was lost and the task is to fail for that
      */
     void commit();
+
+    /** Says how far it was when the attempt failed. */
+    void describe(FailureReport report);
   }
 
   private static final ConcurrentHashMap<TaskContext, TaskCapture> TASKS = new ConcurrentHashMap<>();
 
   private final Map<Object, Part> parts = new LinkedHashMap<>();
   private final ManifestAccumulator manifests;
+  private final ManifestAccumulator failures;
 
-  private TaskCapture(ManifestAccumulator manifests) {
-    this.manifests = manifests;
+  private TaskCapture(AgentConfig config) {
+    manifests = config.manifests;
+    failures = config.failures;
   }
 
   /** The running task's part of this key, made on first use. Without a task (on the driver) it is nobody's. */
@@ -61,7 +69,7 @@ final class TaskCapture implements TaskCompletionListener {
     if (task == null) {
       return constructor.get();
     }
-    TaskCapture capture = TASKS.computeIfAbsent(task, missing -> new TaskCapture(config.manifests));
+    TaskCapture capture = TASKS.computeIfAbsent(task, missing -> new TaskCapture(config));
     boolean isFirst;
     P part;
     synchronized (capture) {
@@ -69,9 +77,27 @@ final class TaskCapture implements TaskCompletionListener {
       part = (P) capture.parts.computeIfAbsent(key, missing -> constructor.get());
     }
     if (isFirst) { // outside of the lock: a task that has ended calls its listener at once
+      task.addTaskFailureListener(capture);
       task.addTaskCompletionListener(capture);
     }
     return part;
+  }
+
+  /** The error goes on as it is. Another thread of the task may still read rows: it has read the culprit before. */
+  @Override
+  public void onTaskFailure(TaskContext task, Throwable error) {
+    if (task.isInterrupted() || !TASKS.containsKey(task) || !FailureReport.isOfTask(error)) {
+      return;
+    }
+    try {
+      FailureReport report = new FailureReport(task, error);
+      synchronized (this) {
+        parts.values().forEach(part -> part.describe(report));
+      }
+      failures.add(report.line());
+    } catch (Throwable bug) {
+      // What the task failed on is not known, then. No lineage is missing.
+    }
   }
 
   @Override

@@ -18,6 +18,7 @@ public final class AgentConfig implements Serializable {
   public final String flowTopic;
   public final int flowPartitions;
   public final ManifestAccumulator manifests;
+  public final ManifestAccumulator failures;
   public final double waitBudgetSeconds;
   public final String compression;
   public final boolean failsOnLoss;
@@ -31,6 +32,8 @@ public final class AgentConfig implements Serializable {
    * @param nodeTopic where events go
    * @param flowTopic where blocks go
    * @param flowPartitions of that topic, from which a block's topic partition follows
+   * @param manifests of attempts that succeeded
+   * @param failures what attempts that failed have to say
    * @param waitBudgetSeconds how long all waits of one JVM for the broker may take together
    * @param compression of messages, as Kafka names it
    * @param failsOnLoss does a task fail that lost lineage (spark.lineage.onError=fail)
@@ -46,6 +49,7 @@ public final class AgentConfig implements Serializable {
       String flowTopic,
       int flowPartitions,
       ManifestAccumulator manifests,
+      ManifestAccumulator failures,
       double waitBudgetSeconds,
       String compression,
       boolean failsOnLoss,
@@ -59,6 +63,7 @@ public final class AgentConfig implements Serializable {
     this.flowTopic = flowTopic;
     this.flowPartitions = flowPartitions;
     this.manifests = manifests;
+    this.failures = failures;
     this.waitBudgetSeconds = waitBudgetSeconds;
     this.compression = compression;
     this.failsOnLoss = failsOnLoss;

@@ -5,11 +5,13 @@ import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import org.apache.spark.SparkContext;
 import org.apache.spark.util.AccumulatorV2;
+import scala.Option;
 
 /**
- * Brings manifests, lines of JSON, from tasks to the driver, in Spark's own channel: of a task that failed nothing
- * comes. On the driver they wait in a queue until Python takes them with `poll`.
+ * Brings lines of JSON from tasks to the driver, in Spark's own channel. Those of manifests come only of tasks that
+ * succeeded; those of failures of any. On the driver they wait in one queue until Python takes them with `poll`.
  */
 public final class ManifestAccumulator extends AccumulatorV2<String, List<String>> {
   private static final long serialVersionUID = 1;
@@ -25,6 +27,13 @@ public final class ManifestAccumulator extends AccumulatorV2<String, List<String
 
   private ManifestAccumulator(LinkedBlockingQueue<String> queue) {
     this.queue = queue;
+  }
+
+  /** On the driver: another one with the same queue, of which lines come of tasks that failed, too. */
+  public ManifestAccumulator ofFailures(SparkContext context) {
+    ManifestAccumulator failures = new ManifestAccumulator(queue);
+    failures.register(context, Option.empty(), true);
+    return failures;
   }
 
   /** On the driver: the next line, or null when none came within so long. */
