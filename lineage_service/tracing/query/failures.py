@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from time import monotonic
 
@@ -70,7 +70,7 @@ class FailureReader:
         topology, application = opened.graph.topology, opened.application
         check = self._check()
         listed = [_of_task(topology, task) for task in self._grouped(opened, check)]
-        unreported = list(self._unreported(opened, listed, check))
+        unreported = list(self._unreported(opened, check))
         ordered = [replace(failure, failure=at) for at, failure in enumerate((*listed, *unreported), start=1)]
         how = [_NO_REPORT] if unreported else []
         how += [_NOT_ALL] if any(not failure.exact for failure in listed) else []
@@ -146,11 +146,10 @@ class FailureReader:
             groups[(*task, failed.node, failed.error, rows)].append((failed, sources))
         return [_FailedTask(tuple(failed for failed, _ in group), group[-1][1]) for group in groups.values()]
 
-    def _unreported(self, opened: Opened, listed: Sequence[Failure], check: Check) -> Iterator[Failure]:
+    def _unreported(self, opened: Opened, check: Check) -> Iterator[Failure]:
         """Actions that failed, and the end of the application, where no task said which record it was."""
         topology, error = opened.graph.topology, opened.application.error
         reported = {failed.action for failed in topology.failed.values()}
-        errors = {(failure.error, failure.message) for failure in listed}
         failed = [
             node
             for node in sorted(topology.nodes.values(), key=lambda node: node.number)
@@ -159,8 +158,7 @@ class FailureReader:
         for node in failed:
             said = node.outcome.error if node.outcome is not None else None
             described = _NO_ERROR if said is None else said
-            # A task that persists rows runs for no action of its own.
-            if node.number not in reported and (described.type, described.message) not in errors:
+            if node.number not in reported:
                 yield self._without_record(opened, described, node, check)
         is_ended = error is not None and error.node_id is None and not failed
         if error is not None and is_ended and not _is_reported(topology, error):
