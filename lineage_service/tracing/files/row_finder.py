@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from lineage_service.errors import InvalidQueryError, NotFoundError
@@ -38,7 +39,7 @@ class RowFinder:
     def __init__(self, rows: FileRows) -> None:
         self._rows = rows
         #: Rows of one file are asked for one after the other.
-        self._last: tuple[Topology, _File, dict[int, list[PartitionInfo]]] | None = None
+        self._last: _FileNodes | None = None
 
     def find(
         self,
@@ -55,7 +56,8 @@ class RowFinder:
         Raises NotFoundError, InvalidQueryError.
         """
         file = _File(path, normal_path(path))
-        infos_of = self._infos_with(topology, file)
+        nodes = self._nodes_with(topology, file)
+        infos_of = nodes.infos_of
         if not infos_of:
             below = only_file_below(topology, path)
             return self.find(topology, below, row, check, direction, node)
@@ -64,12 +66,11 @@ class RowFinder:
                 f"node {node} neither read nor wrote the file {file.name}; who did: "
                 f"{_nodes(topology, infos_of)}"
             )
-        holders = {number: _holder(topology.nodes[number], infos, file) for number, infos in infos_of.items()}
         records: list[tuple[int, int, int]] = []
         missing: list[NotFoundError] = []
-        for number in nodes_meant(holders, direction) if node is None else [node]:
+        for number in nodes_meant(nodes.holders, direction) if node is None else [node]:
             try:
-                places = self._in_node(topology.nodes[number], infos_of[number], file, row, check)
+                places = self._in_node(nodes, number, row, check)
                 records += ((number, *place) for place in places)
             except UnknownRowError as error:
                 if len(infos_of) == 1:
@@ -83,19 +84,18 @@ class RowFinder:
             raise missing[0]
         return records
 
-    def _infos_with(self, topology: Topology, file: _File) -> dict[int, list[PartitionInfo]]:
+    def _nodes_with(self, topology: Topology, file: _File) -> _FileNodes:
         last = self._last
-        if last is None or last[0] is not topology or last[1] != file:
-            last = self._last = topology, file, _infos_with(topology, file)
-        return last[2]
+        if last is None or last.topology is not topology or last.file != file:
+            last = self._last = _FileNodes(topology, file)
+        return last
 
-    def _in_node(
-        self, node: TopologyNode, infos: Sequence[PartitionInfo], file: _File, row: int, check: Check
-    ) -> list[tuple[int, int]]:
-        """[(partition, offset)] of a row of a file, of which a node has these partitions.
+    def _in_node(self, nodes: _FileNodes, number: int, row: int, check: Check) -> list[tuple[int, int]]:
+        """[(partition, offset)] of a row of a file in a node.
 
         There are several where one node read the file several times.
         """
+        file, node, infos = nodes.file, nodes.topology.nodes[number], nodes.infos_of[number]
         if "files" in infos[0]:
             return [
                 (int(info["split"]), offset)
@@ -103,12 +103,7 @@ class RowFinder:
                 for offset, path in enumerate(paths_of(info))
                 if file.is_at(path)
             ]
-        parts = [
-            (int(info["split"]), part)
-            for info in infos
-            for part in parts_of(node, info)
-            if file.is_at(part.path)
-        ]
+        parts = nodes.parts_of(number)
         if parts:
             return self._in_parts(row_format_of(node), parts, row, check)
         once = {int(info["start"]): info for info in reversed(infos)}
@@ -219,6 +214,32 @@ class _File:
 
     def is_at(self, path: str) -> bool:
         return path == self.path or normal_path(path) == self.name
+
+
+class _FileNodes:
+    """What the nodes of an application have of a file. Threads may share it."""
+
+    def __init__(self, topology: Topology, file: _File) -> None:
+        self.topology, self.file = topology, file
+        self.infos_of = _infos_with(topology, file)
+        self._parts: dict[int, list[tuple[int, FilePart]]] = {}
+
+    @cached_property
+    def holders(self) -> dict[int, FileHolder]:
+        nodes = self.topology.nodes
+        return {number: _holder(nodes[number], infos, self.file) for number, infos in self.infos_of.items()}
+
+    def parts_of(self, number: int) -> list[tuple[int, FilePart]]:
+        """(partition, part) where the partitions of a node are made of parts of the file."""
+        if number not in self._parts:
+            node = self.topology.nodes[number]
+            self._parts[number] = [
+                (int(info["split"]), part)
+                for info in self.infos_of[number]
+                for part in parts_of(node, info)
+                if self.file.is_at(part.path)
+            ]
+        return self._parts[number]
 
 
 def _infos_with(topology: Topology, file: _File) -> dict[int, list[PartitionInfo]]:
