@@ -10,26 +10,17 @@ Leaves the stack as it is. What a user can mend is one line on standard error, e
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import shutil
-import subprocess
 import sys
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import lineage_cypher
-from lineage_service.devstack.state import read_state, resolve
-from lineage_service.errors import LineageError
+from examples.story_platform import ROOT, Answer, StoryFailed, arrived, command, get, post, service, tell
+from lineage_service.devstack.state import read_state
 from lineage_service.settings import Settings
 
-ROOT = Path(__file__).resolve().parents[1]
 JOB = ROOT / "perf" / "workloads" / "tweets.py"
 JOB_NAME = "Tweets"
 MOVIE = "breakingbad"
@@ -38,31 +29,22 @@ SUSPECT = "mapValues"
 #: Some ten tweets about each movie, and so few records that all of them come into Neo4j by themselves.
 MEGABYTES, SEED = 4, 7
 
-_ARRIVAL_DEADLINE_S = 120.0
-_BIN = Path(sys.executable).parent
-
-Answer = dict[str, Any]
-
-
-class StoryFailed(Exception):
-    """A step failed; the message says what to do, or what the command said last."""
-
 
 def run(folder: Path, settings: Settings) -> Answer:
     """Tells the story on standard output, and returns what was found."""
-    url = _service(settings)
+    url = service(settings)
     tweets, output = folder / "tweets.json", folder / "ratings"
     print(f"1. {MEGABYTES} MB of tweets, one in a hundred about a movie: {tweets}")
     folder.mkdir(parents=True, exist_ok=True)
     size = ["--megabytes", str(MEGABYTES), "--seed", str(SEED)]
-    _command(["python", "-m", "perf.workloads.generate", "tweets", *size, "--out", str(tweets)], settings)
+    command(["python", "-m", "perf.workloads.generate", "tweets", *size, "--out", str(tweets)], settings)
 
     print("2. The job as it is, with two flags")
     shutil.rmtree(output, ignore_errors=True)
     began = time.time()
     flags = ["--conf", "spark.lineage.enabled=true", "--conf", "spark.lineage.detailed=true"]
-    _command(["spark-submit", *flags, str(JOB), str(tweets), str(output)], settings)
-    application = _arrived(url, began)
+    command(["spark-submit", *flags, str(JOB), str(tweets), str(output)], settings)
+    application = arrived(url, JOB_NAME, began)
 
     print("3. Movie, tweets that praise it, tweets that blame it")
     path, row = _rows(output)
@@ -72,11 +54,11 @@ def run(folder: Path, settings: Settings) -> Answer:
     )
     trace = f"/api/applications/{application}/trace"
     question = {"direction": "backward", "path": str(path), "row": row, "across": "false"}
-    answer = _get(url, trace, **question, limit=1000, values="true")
+    answer = get(url, trace, **question, limit=1000, values="true")
     suspect, pairs = _pairs(answer)
     for text, opinion in pairs:
         print(f"    {opinion}  {text}")
-    graph = _put(url, f"{trace}/graph", **question)
+    graph = post(url, f"{trace}/graph", **question)  # Neo4j has the records; this adds the rows of files
 
     story = {
         "application": application,
@@ -130,94 +112,8 @@ def _further(story: Answer, settings: Settings) -> None:
     print(f"On the page: {story['url']}/")
 
 
-# -- the service and the commands ---------------------------------------------------------------------
-
-
-def _service(settings: Settings) -> str:
-    """The address that `lineage serve` has left."""
-    try:
-        url = str(json.loads((settings.home / "api.json").read_text())["url"])
-        _get(url, "/readyz")
-    except (OSError, ValueError, StoryFailed):
-        raise StoryFailed("start `lineage up`, `lineage consume` and `lineage serve` first") from None
-    return url
-
-
-def _command(command: Sequence[str], settings: Settings) -> None:
-    print(f"   $ {' '.join(map(_in_short, command))}")
-    environment = {
-        **os.environ,
-        "PATH": os.pathsep.join([str(_BIN), os.environ.get("PATH", os.defpath)]),
-        "LINEAGE_KAFKA_BOOTSTRAP_SERVERS": settings.kafka_bootstrap_servers,
-        "PYSPARK_PYTHON": sys.executable,
-    }
-    done = subprocess.run(
-        [str(_BIN / command[0]), *command[1:]],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    if done.returncode != 0:
-        raise StoryFailed(f"{command[0]} failed with exit code {done.returncode}: {done.stdout[-2000:]}")
-
-
-def _arrived(url: str, began: float) -> str:
-    """The id of the application that has just run, once the stores have every flow of it."""
-    deadline = time.monotonic() + _ARRIVAL_DEADLINE_S
-    missing = "nothing of it has arrived; does `lineage consume` run?"
-    while time.monotonic() < deadline:
-        for application in _get(url, "/api/applications")["applications"]:  # newest first
-            if application["name"] == JOB_NAME and application["started"] >= began * 1000:
-                if application["complete"]:
-                    return str(application["application_id"])
-                missing = str(application["missing"])
-                break
-        time.sleep(0.3)
-    raise StoryFailed(f"the job's lineage was not complete within {_ARRIVAL_DEADLINE_S:.0f} s: {missing}")
-
-
-def _get(url: str, place: str, /, **parameters: object) -> Answer:
-    return _answer(urllib.request.Request(f"{url}{place}?{urllib.parse.urlencode(parameters)}"))
-
-
-def _put(url: str, place: str, /, **parameters: object) -> Answer:
-    """Neo4j has the records by themselves; this adds the rows of the files."""
-    return _answer(
-        urllib.request.Request(f"{url}{place}?{urllib.parse.urlencode(parameters)}", method="POST")
-    )
-
-
-def _answer(request: urllib.request.Request) -> Answer:
-    try:
-        with urllib.request.urlopen(request, timeout=120) as response:
-            answer: Answer = json.load(response)
-            return answer
-    except urllib.error.HTTPError as error:
-        raise StoryFailed(f"{request.full_url}: {error.code}: {error.read().decode()[:500]}") from error
-
-
-def _in_short(word: str) -> str:
-    """Without the current folder, if it is in there."""
-    return str(Path(word).relative_to(Path.cwd())) if Path(word).is_relative_to(Path.cwd()) else word
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m examples.tweets_story", allow_abbrev=False)
-    parser.add_argument(
-        "--folder", type=Path, default=ROOT / ".cache/tweets", help="keep the tweets and the ratings here"
-    )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write there too what was found, in full")
-    options = parser.parse_args(argv)
-    try:
-        story = run(options.folder.absolute(), resolve(Settings()))
-        if options.json:
-            options.json.write_text(json.dumps(story))
-    except (StoryFailed, LineageError, OSError) as error:
-        print(f"tweets_story: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return tell("tweets_story", run, ROOT / ".cache/tweets", argv)
 
 
 if __name__ == "__main__":
