@@ -19,10 +19,10 @@ from lineage_api.parameters.fields import (
 )
 from lineage_service.queries import StartQuery
 
-__all__ = ["MAX_STARTS_TEXT", "StartParameters", "starts_listed"]
+__all__ = ["StartParameters", "starts_listed"]
 
-#: A list of some 1,000 record ids.
-MAX_STARTS_TEXT = 65_536
+#: A list of some 1,000 record ids, which leaves room in an address for what stands beside it.
+_MAX_STARTS_TEXT = 60_000
 _START_FIELDS = ("record", "node", "partition", "offset", "key", "path", "row", "where", "failure")
 
 
@@ -87,7 +87,7 @@ _SEVERAL = TypeAdapter(list[_OneStart])
 
 
 class StartParameters(_OneStart):
-    starts: Annotated[str, Field(min_length=2, max_length=MAX_STARTS_TEXT)] | None = Field(
+    starts: Annotated[str, Field(min_length=2, max_length=_MAX_STARTS_TEXT)] | None = Field(
         default=None,
         description="Several starts in place of one: a list in JSON, of objects with the names of those "
         "parameters that name a start; 10,000 at most.",

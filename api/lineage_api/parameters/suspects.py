@@ -7,13 +7,14 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from lineage_api.parameters.fields import Limit, Parameters
-from lineage_api.parameters.starts import MAX_STARTS_TEXT, starts_listed
+from lineage_api.parameters.starts import starts_listed
 from lineage_service.lineage import SuspectsMethod
 from lineage_service.queries import ContrastQuery, StartQuery, SuspectsQuery
 
 __all__ = ["ContrastParameters", "SuspectsParameters"]
 
-_Starts = Annotated[str, Field(min_length=2, max_length=MAX_STARTS_TEXT)]
+#: Two lists of some 400 record ids fit into an address.
+_Starts = Annotated[str, Field(min_length=2, max_length=24_576)]
 
 
 class _OutputParameters(Parameters):
