@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from lineage_service.errors import InvalidQueryError
 from lineage_service.lineage import Application, Applications
 
-__all__ = ["applications_page", "named"]
+__all__ = ["applications_page", "is_no_replay", "named"]
 
 _CURSOR = re.compile(r"(-?[0-9]{1,18}):(.+)", re.ASCII | re.DOTALL)
 
@@ -50,3 +50,8 @@ def named(text: str | None) -> Callable[[Application], bool]:
     return lambda application: (
         folded in application.name.casefold() or folded in application.application_id.casefold()
     )
+
+
+def is_no_replay(application: Application) -> bool:
+    """Replays of other applications are listed only where they are asked for."""
+    return application.replay_of is None

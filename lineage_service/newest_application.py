@@ -1,4 +1,4 @@
-"""`last`: the word for the newest application, at a terminal and over HTTP.
+"""`last`: the word for the newest application that is no replay, at a terminal and over HTTP.
 
 An application that is really called so wins: programs of one's own choose their ids.
 """
@@ -23,7 +23,7 @@ def application_named(queries: Queries, name: str) -> str:
         return name
     if has_application(queries, LAST):
         return LAST
-    newest = next(queries.newest_applications(), None)
+    newest = next((app for app in queries.newest_applications() if app.replay_of is None), None)
     if newest is None:
         raise NoApplicationError(
             "the flow store holds no application yet: run a job with lineage, and `lineage consume`"

@@ -6,6 +6,7 @@ or the interpreter ends. Promises that neither raises into the user's program, a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -50,7 +51,7 @@ def active() -> Agent | None:
 
 
 def start(context: Any, names: Sequence[str] = ()) -> None:
-    """Begin to capture `context`, a new SparkContext. Never raises.
+    """Begin to capture `context`, a new SparkContext. Never raises, but in a replay.
 
     `names` are the keys of its conf that may be meant for the agent.
     """
@@ -63,12 +64,14 @@ def start(context: Any, names: Sequence[str] = ()) -> None:
         ship_agent(context)  # first: executors without it could not run the job's tasks
         agent.begin()
         _active = agent
-    except Exception as error:  # noqa: BLE001 - an agent bug must not end the job
+    except Exception as error:
         is_quiet = settings.flag(context._conf.get(settings.QUIET, "")) is True
         notices = agent.session.notices if agent is not None else Notices(context, is_quiet=is_quiet)
         notices.say(f"off for {context.applicationId}: the agent could not start ({error!r})")
         if agent is not None:
             agent.session.undo()
+        if "LINEAGE_REPLAY" in os.environ:
+            raise
 
 
 def follow_connect(connect_session: Any, options: Mapping[str, Any]) -> None:

@@ -1,8 +1,9 @@
 """The start-up hook: waits for PySpark's context module, and hands it to `watchers`.
 
 Every Python start of the environment imports this module (through `lineage_master.pth`), so it is short,
-imports nothing but `sys`, adds one finder and is done. Once PySpark's context module is loaded, the finder
-waits for Spark Connect's sessions only, and takes itself away behind these.
+imports nothing but `sys`, adds one finder and is done. Only in a replay it begins the guard before.
+Once PySpark's context module is loaded, the finder waits for Spark Connect's sessions only, and takes itself
+away behind these.
 """
 
 import sys
@@ -49,12 +50,37 @@ def _watch(module):
     try:
         from spark_agent import watchers
 
-        watchers.watch(module)
-    except Exception as error:  # noqa: BLE001 - a broken agent must not end the job
+        watchers.watch(module, is_replay=_IS_REPLAY)
+    except Exception as error:  # noqa: BLE001 - a broken agent must not end the job, but must end a replay
+        if _IS_REPLAY:
+            _end_replay(error)
         import logging
 
         logging.getLogger("spark_agent").error("lineage is off: %r", error)
 
+
+def _begin_replay():
+    """Begin the guard of a replay, or end the process: nothing of the user's runs without it."""
+    try:
+        from spark_agent.worker.guard import begin
+
+        begin.begin()
+    except BaseException as error:  # noqa: BLE001 - nothing runs unguarded
+        _end_replay(error)
+
+
+def _end_replay(error):
+    import os
+
+    os.write(2, f"lineage: replay refused: the guard cannot begin: {error!r}; nothing was run\n".encode())
+    os._exit(3)
+
+
+#: As Python started: a program may put another mapping in place of `os.environ`, which `site` has imported.
+_IS_REPLAY = "LINEAGE_REPLAY" in getattr(sys.modules.get("os"), "environ", ())
+
+if _IS_REPLAY:
+    _begin_replay()
 
 if _ContextFinder not in sys.meta_path and not any(name in sys.modules for name in _MODULES):
     sys.meta_path.insert(0, _ContextFinder)

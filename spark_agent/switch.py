@@ -6,7 +6,7 @@ own lineage listens, `spark.lineage.enabled` is meant for that one: then a furth
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from spark_agent.delivery import setting_names, settings
@@ -45,6 +45,41 @@ def start_if_wanted(context: Any, conf_text: str) -> None:
         )
     for sentence in setting_names.unknown(names, settings.KNOWN):
         notices.say(f"off for {context.applicationId}: {sentence}")
+
+
+def start_replay(
+    context: Any, initialise: Callable[..., None], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> None:
+    """Start `context`, a new SparkContext, in a replay: guarded, and with lineage, whatever the conf says.
+
+    `initialise` is the method that starts it, with the arguments of the program. Exits if that cannot be: no
+    job runs unguarded instead.
+    """
+    from spark_agent import agent
+    from spark_agent.driver.replay import guard, replay
+
+    try:
+        replay.current()
+        guarded = guard.guarded_arguments(context, initialise, args, kwargs)
+    except PermissionError as error:
+        replay.refuse(error)
+    except Exception as error:  # noqa: BLE001 - what cannot be guarded does not start
+        replay.refuse(f"replay refused: the guard could not be put up ({error!r})")
+    initialise(*guarded.args, **guarded.kwargs)
+    try:
+        guard.check(context)
+        agent.start(context, setting_names.names_in(context._conf.toDebugString()))
+    except PermissionError as error:
+        replay.refuse(error)
+    except Exception as error:  # noqa: BLE001 - an agent bug, or another PySpark than those that are known
+        replay.refuse(f"replay refused: the agent could not start ({error!r})")
+
+
+def refuse_connect() -> None:
+    """Exit, since this is a replay, and Spark Connect runs where no replay can guard it."""
+    from spark_agent.driver.replay import replay
+
+    replay.refuse("replay refused: the job uses Spark Connect, whose server would write to the originals")
 
 
 def say_what_is_too_late(context: Any, options: Mapping[str, Any]) -> None:

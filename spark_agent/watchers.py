@@ -5,26 +5,33 @@ SparkContext whose conf does not mention lineage costs one look at that conf, an
 session, and a builder of SparkSessions without settings of lineage.
 """
 
+import os
 import sys
 
 # mypy: disallow-untyped-defs=false, disallow-untyped-calls=false
 # Annotations would need typing, which every program that uses PySpark would pay for.
 
 
-def watch(module):
-    """Watch what a module of PySpark defines: SparkContext, or Spark Connect's SparkSession."""
+def watch(module, *, is_replay=False):
+    """Watch what a module of PySpark defines: SparkContext, or Spark Connect's SparkSession.
+
+    `is_replay` says that Python started for a replay, whatever its environment says now.
+    """
     context_class = getattr(module, "SparkContext", None)
     if module.__name__.startswith("pyspark.sql.connect."):
-        _watch_connect(module.SparkSession)
+        _watch_connect(module.SparkSession, is_replay)
     elif context_class is not None and not hasattr(context_class, "_lineage_hooked"):
-        _watch_context(context_class)
+        _watch_context(context_class, is_replay)
 
 
-def _watch_context(context_class):
+def _watch_context(context_class, is_replay):
     """Make `context_class` (SparkContext) start the agent when a new context's conf asks for it."""
     initialise = context_class._do_init
 
     def _do_init(self, *args, **kwargs):
+        if is_replay or "LINEAGE_REPLAY" in os.environ:
+            _start_replay(self, initialise, args, kwargs)
+            return
         initialise(self, *args, **kwargs)
         try:
             _watch_builder(context_class)
@@ -39,6 +46,13 @@ def _watch_context(context_class):
 
     context_class._do_init = _do_init
     context_class._lineage_hooked = True
+
+
+def _start_replay(context, initialise, args, kwargs):
+    """In a replay an error ends the program: no job runs unguarded instead."""
+    from spark_agent import switch
+
+    switch.start_replay(context, initialise, args, kwargs)
 
 
 def _watch_builder(context_class):
@@ -66,11 +80,15 @@ def _watch_builder(context_class):
     builder_class._lineage_hooked = True
 
 
-def _watch_connect(session_class):
+def _watch_connect(session_class, is_replay):
     """Make the builder of `session_class` (Spark Connect's SparkSession) hand sessions to the agent."""
     original = session_class.Builder.create
 
     def create(self):
+        if is_replay or "LINEAGE_REPLAY" in os.environ:
+            from spark_agent import switch
+
+            switch.refuse_connect()
         session = original(self)
         try:
             options = dict(self._options)

@@ -17,13 +17,14 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from lineage_api import problems
 from lineage_api.access import Access, AuthMiddleware
-from lineage_api.dependencies import ETagOf, MaterializeTrace, ReadLag
+from lineage_api.dependencies import ETagOf, MaterializeTrace, ReadLag, ReadReplays
 from lineage_api.endpoints import router
 from lineage_api.etags import CompressedETags
 from lineage_api.limits import ConcurrencyLimiter, HeadAsGet, RequestLimits
 from lineage_api.openapi import completed
 from lineage_api.page import add_page
 from lineage_page import built_folder
+from lineage_service.lineage import Replays
 from lineage_service.queries import Queries
 
 __all__ = ["VERSION", "Api", "create_app"]
@@ -60,6 +61,7 @@ def create_app(
     *,
     materialize: MaterializeTrace | None = None,
     read_lag: ReadLag | None = None,
+    read_replays: ReadReplays | None = None,
     metrics: CollectorRegistry | None = None,
     etag_of: ETagOf | None = None,
     access: Access | None = None,
@@ -69,8 +71,9 @@ def create_app(
     """The API over `queries`, with the page at `/` and the documentation at `/docs`.
 
     Without `materialize` there is no Neo4j, and writing to it is a 503; so is the lag without `read_lag`.
-    Without `metrics`, `/metrics` is a 404. Without `etag_of`, no result has an ETag. Without `access`, every
-    request is allowed. At most `max_queries` run at a time; others wait for at most `wait_s`.
+    Without `read_replays`, no application has replays. Without `metrics`, `/metrics` is a 404. Without
+    `etag_of`, no result has an ETag. Without `access`, every request is allowed. At most `max_queries` run at
+    a time; others wait for at most `wait_s`.
     """
     access = access or Access()
     app = Api(
@@ -83,6 +86,7 @@ def create_app(
     app.state.queries = queries
     app.state.materialize = materialize
     app.state.read_lag = read_lag
+    app.state.read_replays = read_replays or _no_replays
     app.state.metrics = metrics
     app.state.etag_of = etag_of
     app.state.origins = access.origins
@@ -106,3 +110,7 @@ def create_app(
     app.include_router(router)
     add_page(app, built_folder())
     return app
+
+
+def _no_replays(application_id: str) -> Replays:
+    return Replays(application_id=application_id, replays=())

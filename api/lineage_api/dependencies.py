@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from lineage_api.parameters import ApplicationId
 from lineage_service.errors import UnavailableError
-from lineage_service.lineage import Lag, Materialized
+from lineage_service.lineage import Lag, Materialized, Replays
 from lineage_service.newest_application import LAST, application_named
 from lineage_service.queries import Queries, TraceQuery
 
@@ -33,6 +33,8 @@ __all__ = [
     "MetricRegistry",
     "QueryService",
     "ReadLag",
+    "ReadReplays",
+    "ReplayReader",
     "own_pages_only",
     "set_no_store",
     "valid_parameter_names",
@@ -46,6 +48,9 @@ MaterializeTrace = Callable[[str, TraceQuery], Materialized]
 
 ReadLag = Callable[[], Lag]
 """Raises UnavailableError."""
+
+ReadReplays = Callable[[str], Replays]
+"""The replays of an application that this machine has."""
 
 #: Results change while an application runs, and contain personal data.
 NOT_CACHED = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
@@ -72,6 +77,10 @@ async def _read_lag(request: Request) -> ReadLag:
     return cast(ReadLag, request.app.state.read_lag)
 
 
+async def _read_replays(request: Request) -> ReadReplays:
+    return cast(ReadReplays, request.app.state.read_replays)
+
+
 async def _metrics(request: Request) -> CollectorRegistry:
     if request.app.state.metrics is None:
         raise HTTPException(404)
@@ -81,6 +90,7 @@ async def _metrics(request: Request) -> CollectorRegistry:
 QueryService = Annotated[Queries, Depends(_queries)]
 Materializer = Annotated[MaterializeTrace, Depends(_materialize)]
 LagReader = Annotated[ReadLag, Depends(_read_lag)]
+ReplayReader = Annotated[ReadReplays, Depends(_read_replays)]
 MetricRegistry = Annotated[CollectorRegistry, Depends(_metrics)]
 
 

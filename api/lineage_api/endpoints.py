@@ -25,6 +25,7 @@ from lineage_api.dependencies import (
     Materializer,
     MetricRegistry,
     QueryService,
+    ReplayReader,
     own_pages_only,
     set_no_store,
     valid_parameter_names,
@@ -350,6 +351,21 @@ def get_contrast(
     if csv.prefers_csv(accept):
         return _not_cached(csv.contrast_as_csv(result))
     return _json(result, {"Vary": "Accept"})
+
+
+@router.get(
+    "/api/applications/{app}/replays",
+    tags=["applications"],
+    response_model=lineage.Replays,
+    responses=_problems(404, 500, 503, 504),
+)
+def list_replays(queries: QueryService, read_replays: ReplayReader, app: ApplicationName) -> Response:
+    """The replays of an application on this machine, newest first: what `lineage replay` has answered.
+
+    A replay runs in a shell of its user: the service runs no code of anybody.
+    """
+    queries.application(app)
+    return _json(read_replays(app), {})
 
 
 @router.post(

@@ -47,6 +47,8 @@ class Entry(NamedTuple):
     target: str
     help: str
     settings: tuple[str, ...] = ()
+    #: What stands behind `--` is a command that it runs: `options.words`.
+    runs_command: bool = False
 
 
 COMMANDS: dict[str, Entry] = {
@@ -140,6 +142,12 @@ COMMANDS: dict[str, Entry] = {
         "what the input rows of bad outputs share, and those of good ones do not",
         _STORE,
     ),
+    "replay": Entry(
+        "lineage_service.cli.replay:command",
+        "run an application's command again on some of its input rows, and touch no file of it",
+        _STORE,
+        runs_command=True,
+    ),
     "values": Entry(
         "lineage_service.cli.query.values:command", "what a record looked like on its way", _STORE
     ),
@@ -205,7 +213,13 @@ def _run(argv: Sequence[str]) -> int:
     if configure:
         configure(parser)
     _add_settings(parser, Settings, {"home", *entry.settings})
-    options = parser.parse_args(argv[1:])
+    arguments, words = list(argv[1:]), list[str]()
+    if entry.runs_command and "--" in arguments:
+        words = arguments[arguments.index("--") + 1 :]
+        arguments = arguments[: arguments.index("--")]
+    options = parser.parse_args(arguments)
+    if entry.runs_command:
+        options.words = words
     return _call(command, Settings, options, entry.settings)
 
 

@@ -94,7 +94,9 @@ def _application_id(text: str) -> str:
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """One pass, or one after the other until Ctrl-C. Raises LineageError."""
     from lineage_service.graph.neo4j_store import from_settings
+    from lineage_service.replays.sandbox import Sandboxes
 
+    sandboxes = Sandboxes(settings.home)
     pass_options = MaintenanceOptions(
         delete=tuple(options.delete),
         keep_days=options.keep_days,
@@ -105,12 +107,18 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     store, graph = existing_store(settings), from_settings(settings)
     with closing(graph) if graph is not None else nullcontext():
         maintenance = Maintenance(store, graph)
-        if options.every is None:
+
+        def work() -> None:
             one_pass(maintenance, pass_options, _say)
+            for replay in sandboxes.expire():
+                _say(f"replay {replay}: its sandbox is removed, a day after it ran")
+
+        if options.every is None:
+            work()
             return 0
         while True:
             try:
-                one_pass(maintenance, pass_options, _say)
+                work()
             except UnavailableError as error:
                 _say(f"the next pass tries again: {error}")
             time.sleep(options.every)

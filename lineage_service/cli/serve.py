@@ -16,6 +16,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TextIO
@@ -52,6 +53,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     from lineage_service.cli.stores import open_materializer, open_queries
     from lineage_service.monitoring.lag import open_lag
     from lineage_service.monitoring.metrics import LagMetrics, new_registry
+    from lineage_service.replays.reports import replays_of
     from lineage_service.store.flow_store import open_store
 
     with _listener(settings.api_host, settings.api_port) as listener:
@@ -61,6 +63,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
             open_queries(settings),
             materialize=open_materializer(settings),
             read_lag=watch.look,
+            read_replays=partial(replays_of, settings.home),
             metrics=new_registry(LagMetrics(watch)) if settings.metrics else None,
             etag_of=etag_function(open_store(settings), _release()),
             access=access,

@@ -41,6 +41,18 @@ from lineage_service.lineage.missing_rows import (
 )
 from lineage_service.lineage.places import Column, Dataset, Symlink
 from lineage_service.lineage.records import Choice, Choices, Record, RecordPage, Remark, SourceRow
+from lineage_service.lineage.replays import (
+    ChangedOutput,
+    OutputDifferences,
+    Refusal,
+    Replay,
+    ReplayedOutput,
+    ReplayMode,
+    Replays,
+    ReplayStrategy,
+    UsedRows,
+    Verdict,
+)
 from lineage_service.lineage.results import Direction, Result, doc
 from lineage_service.lineage.row_sets import AskedRecord, RowSet, RowSetFile, RowSetSource, RowSetSplit
 from lineage_service.lineage.suspects import (
@@ -72,6 +84,7 @@ __all__ = [
     "AskedInput",
     "AskedRecord",
     "ChangedInput",
+    "ChangedOutput",
     "ChangedRow",
     "Choice",
     "Choices",
@@ -106,11 +119,18 @@ __all__ = [
     "MissingRow",
     "Node",
     "NodeError",
+    "OutputDifferences",
     "PartitionLag",
     "ReachedRow",
     "Record",
     "RecordPage",
+    "Refusal",
     "Remark",
+    "Replay",
+    "ReplayMode",
+    "ReplayStrategy",
+    "ReplayedOutput",
+    "Replays",
     "Result",
     "RowEnd",
     "RowOfInput",
@@ -129,7 +149,9 @@ __all__ = [
     "Trace",
     "TraceStart",
     "TracedNode",
+    "UsedRows",
     "ValueStep",
     "Values",
+    "Verdict",
     "doc",
 ]

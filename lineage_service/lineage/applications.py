@@ -68,6 +68,10 @@ class Application(Result):
     error: ApplicationError | None = field(
         default=None, metadata=doc("Error of a failed application, else null.")
     )
+    replay_of: str | None = field(
+        default=None,
+        metadata=doc("Of a replay: the application that it ran again.", omit_none=True),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ def doc(text: str, *, omit_none: bool = False, name: str | None = None) -> Mappi
     JSON omits a field with `omit_none` if it is None. Any other field is then null. `name` is that in JSON,
     where Python cannot say it.
     """
-    alias = {} if name is None else {"serialization_alias": name}
+    alias = {} if name is None else {"serialization_alias": name, "validation_alias": name}
     return {"description": text, **({"exclude_if": partial(is_, None)} if omit_none else {}), **alias}
 
 

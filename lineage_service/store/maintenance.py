@@ -119,6 +119,16 @@ class Maintenance:
         times = events.filter(pc.equal(events["type"], contract.APPLICATION_ENDED))["time"].to_pylist()
         return max(times) / 1000 if times else None
 
+    def replays(self, application_ids: Sequence[str]) -> dict[str, str]:
+        """Those of them that are replays, with the applications that they ran again."""
+        events = self._store.events_of(application_ids, (contract.APPLICATION_STARTED,))
+        return {
+            name: str(started["replay"]["of"])
+            for name, of_application in events.items()
+            for started in of_application
+            if started.get("replay")
+        }
+
     def is_complete(self, application_id: str) -> bool:
         return completeness_of(self._store, application_id, self._store.events(application_id)).is_complete
 

@@ -22,6 +22,8 @@ _DAY_S = 86_400.0
 _HOUR_S = 3_600.0
 #: An application that was killed never says that it ended. After so many days of silence it did.
 ABANDONED_DAYS = 7
+#: A replay is there to look at: its report stays in its sandbox.
+REPLAY_DAYS = 1
 #: Events of an application that still runs are compacted when they are in more files than this: each minute
 #: of a session that does nothing gives one.
 MAX_EVENT_FILES = 100
@@ -44,13 +46,15 @@ def one_pass(
     say: Callable[[str], None],
     clock: Callable[[], float] = time.time,
 ) -> None:
-    """1. Finish deletions, and make those of the options. 2. Retention. 3. Compaction. 4. Old files.
+    """1. Finish deletions, and make those of the options. 2. Retention. 3. Replays that are old, or whose
+    originals are gone. 4. Compaction. 5. Old files.
 
     The first error of an application is raised at the end.
     """
     work = _Pass(maintenance, options, say, clock())
     work.delete()
     work.retain()
+    work.let_replays_go()
     work.compact()
     removed = maintenance.remove_old_files(options.file_hours)
     if removed:
@@ -104,6 +108,23 @@ class _Pass:
             self._say(
                 f"{_size(total)} are stored and none that could go: the other applications have not ended"
             )
+
+    def let_replays_go(self) -> None:
+        """Delete replays a day after their end, and with what they are replays of."""
+        try:
+            replays = self._maintenance.replays(list(self._stored))
+        except LineageError as error:
+            self._say(f"replays are left for the next pass: {error}")
+            self.errors.append(error)
+            return
+        ended: dict[str, float] = {}
+        for replay, original in sorted(replays.items()):
+            if original not in self._stored:
+                self._delete(replay, f"{original}, which it is a replay of, is gone")
+                continue
+            self._attempt(replay, partial(self._look_for_end, self._stored[replay], ended))
+            if self._now - ended.get(replay, self._now) > REPLAY_DAYS * _DAY_S:
+                self._delete(replay, f"it was a replay of {original}, and ended more than a day ago")
 
     def compact(self) -> None:
         for application_id in sorted(self._stored):

@@ -51,7 +51,14 @@ REPLAY_SPEC = Object(
         # Files and folders that the application read or wrote: nothing below them may change.
         "protected": ListOf(_TEXT),
     },
-    {"skip_failing": _FLAG, "step": _FLAG, "run_foreach": _FLAG, "allow_processes": _FLAG},
+    {
+        "skip_failing": _FLAG,
+        "step": _FLAG,
+        "run_foreach": _FLAG,
+        "allow_processes": _FLAG,
+        # Those of the protected that it wrote and did not read: a script may remove them before it writes.
+        "outputs": ListOf(_TEXT),
+    },
 )
 
 

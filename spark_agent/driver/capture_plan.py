@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_agent.driver import value_filters
+from spark_agent.worker.operator import Operator
 from spark_agent.worker.pipeline import Capture, Pipeline
 from spark_agent.worker.plan import Plan
 
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 
 def captured(session: Session, pipeline: Pipeline, *, writes_headers: bool) -> Capture:
     """`pipeline` with its plan; without one in a job that a transformation runs for itself."""
+    if session.replay is not None and session.replay.skips_failing:
+        for function in pipeline.functions:
+            if isinstance(function, Operator):
+                function.skip_failing()
     if session.scope.is_in_inner_job:
         return Capture(pipeline.functions, None)
     nodes, input_node, settings = pipeline.nodes, pipeline.input_node, session.settings

@@ -11,7 +11,7 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from spark_agent import contract
@@ -57,6 +57,10 @@ class EventPublisher:
         }
         #: Task runs that no action has claimed so far.
         self.unclaimed = UnclaimedRuns()
+        #: Called with each event's type and fields, before it is sent; and with the manifest of a task run
+        #: that dropped records, with the first of its failures and their number. Of replays.
+        self.observe: Callable[[str, dict[str, Any]], None] | None = None
+        self.on_skipped: Callable[[dict[str, Any], list[dict[str, Any]], int], None] | None = None
         self._watched: dict[int, set[tuple[frozenset[int], int]]] = {}  # by action
         self._topics = Topics(settings)
         self._gaps = Gaps(self._publish_gap)
@@ -171,6 +175,8 @@ class EventPublisher:
     def emit(self, event_type: str, **fields: object) -> None:
         """Publish one event. Waits for nothing, except where undelivered ones have filled their room."""
         now = int(time.time() * 1000)
+        if self.observe is not None:
+            self.observe(event_type, fields)
         with self._lock:
             fields["event"], self._events = self._events, self._events + 1
             if event_type == contract.NODE_REGISTERED:
@@ -231,6 +237,9 @@ class EventPublisher:
         try:
             problem = fields["problem"]
             fields.pop("has_client", None)
+            skipped, skipped_total = fields.pop("skipped", None), fields.pop("skipped_total", 0)
+            if skipped and self.on_skipped is not None:
+                self.on_skipped(fields, skipped, skipped_total)
             self.counters["runs"] += 1
             for name in _SUMMED:
                 self.counters[name] += fields.get(name, 0)

@@ -34,6 +34,8 @@ class Frame:
     indexed_adapter: Callable[[Any], Any] | None = None
     #: Of saveAsTextFile: the next RDD is the sink, and its job is about to start.
     sink: Callable[[Node], None] | None = None
+    #: What the next node is numbered, if that was decided before it is made.
+    reserved: int | None = None
 
 
 class OperationScope:
@@ -58,7 +60,10 @@ class OperationScope:
         """A node in the current operation; outside of one it is public."""
         frames = self.frames
         site = frames[0].call_site if frames else call_site()
-        node = Node(self.next_number(), name, call_site=site, **fields)
+        number = None
+        if frames and frames[-1].reserved is not None:
+            number, frames[-1].reserved = frames[-1].reserved, None
+        node = Node(self.next_number() if number is None else number, name, call_site=site, **fields)
         if frames:
             frames[0].nodes.append(node)
             node.operation = UNNAMED_OPERATION

@@ -20,10 +20,11 @@ def dataset(path: str, format: str) -> dict[str, str]:
     `format` is text, file (a record is a whole file), binary (records of one length), pickle or hadoop, or
     one of Spark's.
     """
-    return dataset_at(_absolute(path), format)
+    return dataset_at(absolute(path), format)
 
 
-def _absolute(path: str) -> str:
+def absolute(path: str) -> str:
+    """A path of this machine from its root; a URI as it is."""
     path = local_path(path)
     return os.path.abspath(path) if remote_parts(path) is None else path
 
@@ -134,7 +135,7 @@ def text_files(count: int, path: str, codec: str | None) -> list[dict[str, Any]]
 
 
 def _folder(path: str) -> str:
-    return _absolute(path).rstrip("/")
+    return absolute(path).rstrip("/")
 
 
 def part_file(split: int, file: str) -> dict[str, Any]:

@@ -8,10 +8,12 @@ that every patch is undone on stop. Knows nothing of DataFrames.
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import json
+import os
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
 from spark_agent.delivery import process_sender, settings
@@ -21,6 +23,9 @@ from spark_agent.driver.event_publisher import EventPublisher
 from spark_agent.driver.node_publisher import NodePublisher
 from spark_agent.driver.operation_scope import OperationScope
 from spark_agent.worker.manifests import Manifests
+
+if TYPE_CHECKING:
+    from spark_agent.driver.replay.replay import Replay
 
 #: Far above any id that a SparkContext counts up to, so that the ids of the user's accumulators stay.
 MANIFESTS_ACCUMULATOR = 1 << 40
@@ -35,6 +40,11 @@ class Session:
         self.context = context
         self.application_id: str = context.applicationId
         self.settings = settings.read(lambda key, default: context._conf.get(key, default), names)
+        #: The replay that this program is; None if it is none.
+        self.replay = _replay()
+        if self.replay is not None and self.replay.skips_failing:
+            # Sampled paths know nothing of records that were dropped.
+            self.settings = dataclasses.replace(self.settings, values_sample=1.0)
         #: Lines on standard error: `say` is for whatever the user of the job should read.
         self.notices = Notices(context, is_quiet=self.settings.is_quiet)
         self.patches = monkeypatch.Patches()
@@ -51,6 +61,9 @@ class Session:
         self.is_latest = False
         self._lock = threading.RLock()  # the handler of a signal may stop the context, too
         self._is_stopped = False
+        if self.replay is not None:
+            self.replay.attach(self.application_id, self.events)
+            self.on_stop.append(self.replay.end)
 
     @property
     def api(self) -> str:
@@ -67,6 +80,7 @@ class Session:
             spark_version=self.context.version,
             master=self.context.master,
             problems=list(self.settings.problems),
+            **({} if self.replay is None else {"replay": self.replay.started()}),
         )
         servers = self.settings.bootstrap_servers
         self.notices.say(summaries.started(self.application_id, self.context.appName, servers))
@@ -106,3 +120,11 @@ class Session:
         """
         if self.is_latest:
             self.events.correct_end(outcome.at_exit())
+
+
+def _replay() -> Replay | None:
+    if "LINEAGE_REPLAY" not in os.environ:
+        return None
+    from spark_agent.driver.replay import replay
+
+    return replay.current()

@@ -15,13 +15,12 @@ from typing import Any
 from spark_agent import contract
 from spark_agent.delivery.log import logger
 from spark_agent.delivery.settings import AgentSettings
-from spark_agent.driver import shipping
+from spark_agent.driver import jar, shipping
 from spark_agent.sql.kafka_options import java_options
 from spark_agent.sql.types import OutputFiles
 
-JAR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "jvm", "lineage.jar")
+JAR = jar.JAR
 _ROOT = "lineagemaster"
-_LOADER = "org.apache.spark.util.MutableURLClassLoader"
 #: The agent's Java packages, and the classes in them that Python or a plan names, one of each kind.
 _CLASSES = {
     "expression": (
@@ -303,15 +302,13 @@ def load(context: Any) -> Jvm:
             "install a wheel that `make wheel` made; in a clone, run `make jar`"
         )
     try:
-        loader = context._jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        while loader is not None and loader.getClass().getName() != _LOADER:
-            loader = loader.getParent()
+        loader = jar.loader_of(context._jvm)
         if loader is None:
             raise JvmUnavailableError(
                 "the driver's class loader takes no more jars, so DataFrames and SQL have no record lineage: "
                 f"start Spark with spark.jars={JAR}"
             )
-        loader.addURL(context._jvm.java.io.File(JAR).toURI().toURL())
+        jar.add_to_loader(context._jvm, loader, JAR)
         return Jvm(context, _load_classes(context._jvm, loader))
     except JvmUnavailableError:
         raise

@@ -19,7 +19,7 @@ from spark_agent.worker.redaction import redacting
 from spark_agent.worker.task_run import TaskRun, task_ids
 
 MAX_MESSAGE_CHARACTERS = contract.MAX_TEXT_CHARACTERS
-MAX_FRAME_CHARACTERS = 1_000
+MAX_FRAME_CHARACTERS = MAX_DROPPED_CHARACTERS = 1_000
 
 Fields = dict[str, Any]
 """Of a `run_failed` event, beside those of a manifest."""
@@ -42,6 +42,14 @@ def failure_of(run: TaskRun | None, error: BaseException, *, is_closing: bool = 
             culprit = culprit._replace(is_certain=False)
         return _fields(run, culprit, error, frame)
     return None
+
+
+def described(run: TaskRun, culprit: Culprit, error: BaseException) -> Fields:
+    """The fields of a record that is dropped, for who runs the replay: with the record in any case."""
+    fields = _fields(run, culprit._replace(record=()), error, innermost_line(error.__traceback__))
+    fields["message"] = fields["message"][:MAX_DROPPED_CHARACTERS]
+    fields["record"] = _redacted(run, culprit.node, "value", culprit.record[0], MAX_DROPPED_CHARACTERS)
+    return fields
 
 
 def _fields(run: TaskRun, culprit: Culprit, error: BaseException, frame: str | None) -> Fields:

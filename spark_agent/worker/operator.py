@@ -22,6 +22,12 @@ class Operator(FunctionTraits):
     #: The name of its node where that is an internal node. Published: it stays where a class gets another
     #: name.
     node_name = ""
+    #: Does it drop what its function raises on? Only in replays that ask for it.
+    skips_failing = False
+
+    def skip_failing(self) -> None:
+        """Drop what its function raises on. Values are then derived from nothing: some may be missing."""
+        self.skips_failing, self.role = True, ""
 
     def __call__(self, partition: int, records: Any) -> Any:
         """The records, where nothing is captured."""

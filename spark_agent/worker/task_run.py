@@ -67,6 +67,8 @@ class TaskRun:
         self.sampled_paths = value_sampling.sampled_paths(plan, partition, lambda: self.inputs.count)
         self.derived = derived_values.nothing()  # values that follow from what is sent anyway
         self.blocks = 0
+        self.skipped: list[dict[str, Any]] = []  # of a replay: the records that were dropped
+        self.skipped_total = 0
         self.problem = ""  # why some flows are not there that no block has
         self.result: Any = None
         self.inputs = Counter()
@@ -272,6 +274,8 @@ class TaskRun:
         }
         if self._delivery.spooled:
             fields.update(spooled=self._delivery.spooled, host=host())
+        if self.skipped_total:
+            fields.update(skipped=self.skipped, skipped_total=self.skipped_total)
         if action is not None:
             fields.update(attempt=0, stage=0, action=action)
         return json.dumps(fields)

@@ -20,6 +20,7 @@ from lineage_api.app import create_app
 from lineage_api.openapi import EXAMPLES_FILE
 from lineage_service.decode.batches import event_batch
 from lineage_service.errors import UnavailableError
+from lineage_service.lineage import Replay, ReplayedOutput, Replays, UsedRows
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
@@ -121,6 +122,7 @@ def examples() -> dict[str, Any]:
     found["answers"]["get_failures"], found["csv"]["get_failures"] = failures()
     for name, answers in oddities().items():
         found["answers"][name], found["csv"][name] = answers
+    found["answers"]["list_replays"] = replays()
     for application in found["answers"]["list_applications"]["applications"]:
         of_steady_times(application)
     of_steady_times(found["answers"]["get_application"])
@@ -151,6 +153,48 @@ def comparison() -> tuple[Any, str]:
         as_json = client.get(COMPARED)
         as_csv = client.get(COMPARED, headers={"Accept": "text/csv"})
         return json.loads(steady(as_json.text, folder)), steady(as_csv.text, folder)
+
+
+def replays() -> Any:
+    """One that reproduced the row that was asked for."""
+    replay = Replay(
+        replay="7",
+        of=APP,
+        application="local-1732183260000",
+        mode="only",
+        strategy="rows",
+        rounds=1,
+        rows=3,
+        total=7,
+        verdict="reproduced",
+        outputs=(
+            ReplayedOutput(
+                path="/data/sums.csv",
+                row=0,
+                line=1,
+                record=f"{APP}#3#write#0#0",
+                verdict="reproduced",
+                was="North,17",
+                is_="North,17",
+                alike=0,
+            ),
+        ),
+        extra=0,
+        used=(UsedRows(node=0, name="textFile", path="/data/orders.csv", rows=((0, 2), (5, 1))),),
+        diff=None,
+        skipped=None,
+        refused=None,
+        exit_code=0,
+        sandbox="/home/ann/.local/share/lineage-master/replays/7",
+        began=STARTED_MS,
+        seconds=2.9,
+        notes=(),
+    )
+    answered = Replays(application_id=APP, replays=(replay,))
+    with tempfile.TemporaryDirectory() as name:
+        questions = LineageQueries(build(Path(name).resolve()), time_budget_s=60)
+        client = Client(create_app(questions, read_replays=lambda _: answered))
+        return json.loads(client.get(f"{BASE}/replays").text)
 
 
 def failures() -> tuple[Any, str]:

@@ -22,6 +22,8 @@ class Applications:
         self.store = DeltaFlowStore(folder / "flows")
         self.questions = LineageQueries(self.store, time_budget_s=60)
         self._written = 0
+        #: Replays by the application that each ran again.
+        self.replays: dict[str, str] = {}
 
     def copy(
         self,
@@ -108,7 +110,7 @@ class Applications:
             )
 
         events = [
-            told(contract.APPLICATION_STARTED, name=application_id),
+            told(contract.APPLICATION_STARTED, name=application_id, **self._replay(application_id)),
             registered(0, "source", contract.SOURCE, str(read[0]["path"])),
             registered(1, "sink", contract.IDENTITY, str(written[0]["path"])),
             told(contract.LINK, source=0, target=1, port=0),
@@ -130,6 +132,10 @@ class Applications:
         ]
         self.store.write_events(event_batch("topic/0", messages(*events, first=self._written)))
         self._written += len(events)
+
+    def _replay(self, application_id: str) -> dict[str, Any]:
+        original = self.replays.get(application_id)
+        return {} if original is None else {"replay": {"of": original}}
 
     def trace(self, application_id: str, **query: Any) -> Trace:
         return self.questions.trace(application_id, TraceQuery(**query))

@@ -13,6 +13,7 @@ export interface Application {
   counters: { [name: string]: number };
   missing: string;
   error: ApplicationError | null;
+  replay_of?: string | null;
 }
 
 /** Why an application failed. */
@@ -76,6 +77,13 @@ export interface ChangedInput {
   line: number;
   was: string | null;
   is: string | null;
+}
+
+/** An output row that has another value. */
+export interface ChangedOutput {
+  was: string;
+  is: string;
+  key: string | null;
 }
 
 /** A row that both runs wrote, with other values. */
@@ -453,6 +461,20 @@ export interface NodeError {
   frame: string | null;
 }
 
+/** How what one sink wrote differs from what it wrote in the original. */
+export interface OutputDifferences {
+  path: string;
+  to: string | null;
+  gone: string[];
+  new: string[];
+  changed: ChangedOutput[];
+  gone_total: number | null;
+  new_total: number | null;
+  changed_total: number | null;
+  same: number | null;
+  note: string;
+}
+
 /** The lag of one topic partition. */
 export interface PartitionLag {
   topic: string;
@@ -510,6 +532,13 @@ export interface RecordPage {
   schema?: Column[] | null;
 }
 
+/** What a replay would have done to something that is not its own. */
+export interface Refusal {
+  what: string;
+  path: string | null;
+  where: string | null;
+}
+
 /** A row whose value in one column is far from those of all others. A hint, no proof. */
 export interface Remark {
   record_id: string;
@@ -521,6 +550,49 @@ export interface Remark {
   low: number;
   high: number;
   text: string;
+}
+
+/** One replay of an application. */
+export interface Replay {
+  replay: string;
+  of_application: string;
+  application: string | null;
+  mode: "only" | "without" | "replace" | "all";
+  strategy: "rows" | "repair" | "watch";
+  rounds: number;
+  rows: number;
+  of: number | null;
+  verdict: "reproduced" | "close" | "changed" | "no" | "refused";
+  outputs: ReplayedOutput[];
+  extra: number | null;
+  used: UsedRows[];
+  diff: OutputDifferences[] | null;
+  skipped: string[] | null;
+  refused: Refusal[] | null;
+  exit_code: number | null;
+  sandbox: string;
+  began: number;
+  seconds: number;
+  notes: string[];
+}
+
+/** An output row that was asked for, or a failure, and what the replay has in its place. */
+export interface ReplayedOutput {
+  path: string | null;
+  row: number | null;
+  line: number | null;
+  record: string | null;
+  verdict: "reproduced" | "close" | "changed" | "no" | "refused";
+  was: string | null;
+  is: string | null;
+  alike: number | null;
+  why: string;
+}
+
+/** The replays of one application whose sandboxes are there. */
+export interface Replays {
+  application_id: string;
+  replays: Replay[];
 }
 
 /** An operation at which a row ended, or may have ended. */
@@ -690,6 +762,15 @@ export interface TracedNode {
   remarks?: Remark[] | null;
   remarks_of?: number | null;
   sample?: string[] | null;
+}
+
+/** The rows of one input that a replay took, left out or replaced. */
+export interface UsedRows {
+  node: number;
+  name: string;
+  path: string | null;
+  rows: [number, number][] | null;
+  why: string;
 }
 
 /** The value of a record at one node of its trace. */

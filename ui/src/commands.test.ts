@@ -3,7 +3,9 @@ import { commandsOf, curlOf, shellWord } from "./commands";
 import { parse } from "./route";
 
 const linesOf = (address: string) =>
-  commandsOf(parse(address)).flatMap((command) => [command.terminal, curlOf("localhost:8080/", command)]);
+  commandsOf(parse(address)).flatMap(({ path, terminal, parameters }) =>
+    path === null ? [terminal] : [terminal, curlOf("localhost:8080/", { path, parameters })],
+  );
 
 test("words are quoted for a shell", () => {
   expect(["/data/x", "a = 'b'", 'a = "b"', "it's $5"].map(shellWord)).toEqual([
@@ -90,6 +92,7 @@ test.each([
     [
       'lineage trace a backward "write#0#3" --node 8 --depth 1',
       'curl -G localhost:8080/api/applications/a/trace -d direction=backward --data-urlencode "record=write#0#3" -d node=8 -d depth=1',
+      'lineage replay a "write#0#3" --node 8 -- YOUR COMMAND',
     ],
   ],
   [

@@ -6,8 +6,8 @@ export interface Command {
   /** What it gives, where a view has several: "Where it came from". */
   name: string;
   terminal: string;
-  /** Below the address of the service. */
-  path: string;
+  /** Below the address of the service; null of what only a terminal does. */
+  path: string | null;
   parameters: readonly (readonly [string, string])[];
 }
 
@@ -20,7 +20,7 @@ export function shellWord(text: string): string {
 }
 
 /** The line for curl; `base` is the address of the service. */
-export const curlOf = (base: string, { path, parameters }: Pick<Command, "path" | "parameters">): string =>
+export const curlOf = (base: string, { path, parameters }: { path: string } & Pick<Command, "parameters">): string =>
   [
     parameters.length === 0 ? "curl" : "curl -G",
     shellWord(base + path),
@@ -140,7 +140,7 @@ function recordsCommand({ application, node, query }: RecordsRoute): Command {
 function traceCommands(route: TraceRoute): Command[] {
   const { application, start, whole, query } = route;
   const directions = route.direction === "both" ? (["backward", "forward"] as const) : [route.direction];
-  return directions.map((direction) => {
+  const commands = directions.map((direction): Command => {
     const depth = whole ? null : (query.get(direction === "backward" ? "up" : "down") ?? 1);
     const { record, flags } = startWords(start);
     return {
@@ -150,6 +150,15 @@ function traceCommands(route: TraceRoute): Command[] {
       parameters: filled({ direction, ...start, depth }),
     };
   });
+  return directions.includes("backward") ? [...commands, ...replayCommand(application, start)] : commands;
+}
+
+/** A record of an output can be made again, by the command of its job. */
+function replayCommand(application: string, start: Start): Command[] {
+  if (!("record" in start) || !/(^|#)write#/.test(start.record)) return [];
+  const { record, flags } = startWords(start);
+  const terminal = `${lineOf(["replay", application, ...record], flags)} -- YOUR COMMAND`;
+  return [{ name: "Run the job again on these rows only", terminal, path: null, parameters: [] }];
 }
 
 function missingCommand({ application, query }: MissingRoute): Command[] {

@@ -22,12 +22,12 @@ export function copyLine(name: string, text: string, announce: (text: string) =>
 /** Each command for a terminal and for curl. */
 export function copyLines(commands: readonly Command[], announce: (text: string) => void): Child {
   const base = new URL(".", location.href.split("#")[0]).href;
-  return commands.map((command) => {
+  return commands.map(({ path, ...command }) => {
     const of = command.name === "" ? "" : ` of ${command.name}`;
     return [
       command.name !== "" && h("h2", {}, command.name),
       copyLine(`the command line${of}`, command.terminal, announce),
-      copyLine(`the line for curl${of}`, curlOf(base, command), announce),
+      path !== null && copyLine(`the line for curl${of}`, curlOf(base, { ...command, path }), announce),
     ];
   });
 }

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from lineage_api.parameters.fields import MAX_TEXT, NAME, Limit, PageParameters, Text, cursor_field
-from lineage_service.application_pages import applications_page, named
+from lineage_service.application_pages import applications_page, is_no_replay, named
 from lineage_service.lineage import Application, Applications, ApplicationState
 
 __all__ = ["ApplicationParameters"]
@@ -30,6 +30,10 @@ class ApplicationParameters(PageParameters):
         default=None, description="`true`: only complete applications. `false`: only others.", examples=[True]
     )
 
+    replays: bool = Field(
+        default=False, description="`true`: also replays of other applications.", examples=[True]
+    )
+
     def page(self, newest_first: Iterable[Application]) -> Applications:
         """The matching applications behind the cursor. One that starts meanwhile moves no page."""
         return applications_page(newest_first, self.limit, self.cursor, self._matches)
@@ -37,6 +41,7 @@ class ApplicationParameters(PageParameters):
     def _matches(self, application: Application) -> bool:
         return (
             named(self.text)(application)
+            and (self.replays or is_no_replay(application))
             and self.state in (None, application.state)
             and self.complete in (None, application.complete)
         )

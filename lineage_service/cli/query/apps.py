@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from lineage_service.application_pages import applications_page, named
+from lineage_service.application_pages import applications_page, is_no_replay, named
 from lineage_service.cli.query.output import (
     Output,
     add_format_flags,
@@ -31,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--name", metavar="TEXT", help="only those whose name or id holds this text, in any case"
     )
+    parser.add_argument("--replays", action="store_true", help="also replays of other applications")
     add_page_flags(parser, "in a page", "applications")
 
 
@@ -41,7 +42,15 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         try:
             with store_queries(settings) as queries:
                 newest = queries.newest_applications()
-                page = applications_page(newest, options.limit, options.cursor, named(options.name))
+                is_named = named(options.name)
+                page = applications_page(
+                    newest,
+                    options.limit,
+                    options.cursor,
+                    lambda application: (
+                        is_named(application) and (options.replays or is_no_replay(application))
+                    ),
+                )
         except NoStoreError:
             page = Applications(applications=(), next=None)
     chosen = page.applications
@@ -76,7 +85,10 @@ def _show(console: Console, applications: Sequence[Application], nothing: str) -
         flows = f"{application.counters.get('flows', 0):,}"
         state = plain(application.state, _COLOURS.get(application.state, ""))
         failed = application.counters.get("failed_runs", 0)
-        ids = plain(application.application_id), plain(application.name)
+        name = application.name
+        if application.replay_of is not None:
+            name = f"{name} (replay of {application.replay_of})"
+        ids = plain(application.application_id), plain(name)
         rows.add_row(*ids, started, state, plain(f"{failed:,}" if failed else "", "red"), flows, lineage)
     print_table(console, rows)
     for application in applications:

@@ -59,6 +59,9 @@ def _show(console: Console, failures: Failures) -> None:
         more = failure.sources_total - len(failure.sources[:_MOST_SHOWN])
         if more > 0:
             print_line(console, plain(f"   and {more:,} more input records", "dim"))
+        if failure.record is not None and failure.sources:
+            again = f"lineage replay {failures.application_id} --failure {failure.failure} -- YOUR COMMAND"
+            print_line(console, plain(f"   again, on these rows only: {again}", "dim"))
         if not failure.exact:
             print_line(console, plain(f"   not exact: {failure.reason}", "yellow"))
 

@@ -154,6 +154,21 @@ def _show(console: Console, trace: Trace, is_full: bool) -> None:
             print_line(console, plain(f"  stands out: {remark.text}", "yellow"))
         if node.remarks and node.remarks_of is not None and node.remarks_of < node.total:
             print_line(console, plain(f"  (of the first {node.remarks_of:,} of {node.total:,} rows)", "dim"))
+    again = _command_to_replay(trace)
+    if again is not None:
+        print_line(console, plain(f"again, on these rows only: {again}", "dim"))
+
+
+def _command_to_replay(trace: Trace) -> str | None:
+    """Of a trace from one output row to rows of inputs."""
+    if trace.direction != "backward" or len(trace.starts) != 1:
+        return None
+    [start] = trace.starts
+    has_rows = any(node.kind == "source" and node.total for node in trace.nodes)
+    if start.kind != "sink" or start.total != 1 or not has_rows:
+        return None
+    number, record = start.node_id.rpartition("#")[2], start.records[0].record_id
+    return f"lineage replay {start.application_id} {number}#{record} -- YOUR COMMAND"
 
 
 def _notes(trace: Trace) -> Iterator[str]:

@@ -213,6 +213,7 @@ def summary(
         complete=complete.is_complete,
         missing_blocks=complete.missing_blocks,
         missing=complete.describe(),
+        replay_of=_replayed(started),
         counters={
             **(_reported(ended[-1]) if ended else {}),
             "runs": len(complete.runs),
@@ -229,6 +230,12 @@ def summary(
             **{name: sum(run.get(name, 0) for run in committed.values()) for name in ("cut", "withheld")},
         },
     )
+
+
+def _replayed(started: Sequence[Mapping[str, Any]]) -> str | None:
+    """The application that a replay ran again; None of what is no replay."""
+    replay = started[0].get("replay") if started else None
+    return str(replay["of"]) if isinstance(replay, Mapping) and "of" in replay else None
 
 
 def _reported(ended: Mapping[str, Any]) -> dict[str, int]:

@@ -104,7 +104,12 @@ class LinkedFiles:
 
 
 def linked_files(application_id: str, events: Sequence[Mapping[str, Any]]) -> LinkedFiles:
-    """By its events, in any order."""
+    """By its events, in any order. A replay of another application links nothing."""
+    is_replay = any(event.get("replay") for event in events if event["type"] == contract.APPLICATION_STARTED)
+    return LinkedFiles() if is_replay else _linked_files(application_id, events)
+
+
+def _linked_files(application_id: str, events: Sequence[Mapping[str, Any]]) -> LinkedFiles:
     began, files = 0, LinkedFiles(unfollowed=list(_unfollowed(application_id, events)))
     kinds: dict[int, tuple[str, str]] = {}  # node -> kind, format
     reported: list[tuple[int, Iterable[PartitionInfo]]] = []

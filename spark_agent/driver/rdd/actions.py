@@ -17,6 +17,7 @@ from spark_agent import contract
 from spark_agent.delivery import process_sender
 from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver import partitions
+from spark_agent.driver.call_sites import call_site
 from spark_agent.driver.monkeypatch import like
 from spark_agent.driver.nodes import Node, bound_reason, failure_reason
 from spark_agent.driver.rdd.batch_formats import plain_form
@@ -99,7 +100,20 @@ def _run(session: Session, sink: Node, inputs: list[Any], action: Callable[[], A
             raise
     session.nodes.describe(sink)
     session.events.action_ended(sink.number, sink.name)
+    if session.replay is not None:
+        records = _records(sink.name, result)
+        if records is not None:
+            session.replay.gave(session.settings, sink, records)
     return result
+
+
+def _records(name: str, result: Any) -> list[Any] | None:
+    """The records that an action gave the program; None if it gave none, or gives them one by one."""
+    if name == "first" or name in AGGREGATES:
+        return [result]
+    if isinstance(result, dict):
+        return list(result.items())
+    return result if isinstance(result, list) else None
 
 
 def _publish_failure(session: Session, sink: Node, error: BaseException) -> None:
@@ -240,6 +254,9 @@ def _saver(session: Session, name: str, original: Action) -> Action:
     def action(self: Any, *args: Any, **kwargs: Any) -> Any:
         sink = _sink(session, name, self, contract.IDENTITY)
         path = _output_folder(args, kwargs)
+        if session.replay is not None:
+            path = session.replay.redirected(sink.number, name, sink.call_site, path, SAVERS[name])
+            args, kwargs = _into_folder(path, args, kwargs)
         if path:
             sink.description, sink.dataset = path, partitions.dataset(path, SAVERS[name])
             sink.describe = lambda: partitions.hadoop_files(path)
@@ -276,9 +293,28 @@ def _output_folder(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     return str(target) if target is not None else ""
 
 
+def _into_folder(
+    folder: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a saver that writes into `folder` instead."""
+    target = args[0] if args else kwargs.get("path", kwargs.get("conf"))
+    moved: Any = folder
+    if isinstance(target, dict):
+        moved = {**target, **{key: folder for key in _OUTPUT_FOLDERS if key in target}}
+    if args:
+        return (moved, *args[1:]), kwargs
+    return args, {**kwargs, ("path" if "path" in kwargs else "conf"): moved}
+
+
 def _save_as_text_file(session: Session, original: Action) -> Action:
     def action(self: Any, path: str, compressionCodecClass: str | None = None) -> None:
         sinks: list[Node] = []
+        number = None
+        if session.replay is not None:
+            session.scope.node_of(self)  # which may take a number, too
+            number = session.scope.next_number()
+            name, site = "saveAsTextFile", call_site()
+            path = session.replay.redirected(number, name, site, str(path), "text")
 
         def begin(sink: Node) -> None:
             sink.make_sink("saveAsTextFile")
@@ -287,7 +323,11 @@ def _save_as_text_file(session: Session, original: Action) -> Action:
             session.nodes.publish(sink)
             session.context.setLocalProperty(ACTION, str(sink.number))
 
-        with session.scope.operation("saveAsTextFile", [self], sink=begin), session.scope.serving(""):
+        with (
+            session.scope.operation("saveAsTextFile", [self], sink=begin) as frame,
+            session.scope.serving(""),
+        ):
+            frame.reserved = number
             try:
                 original(self, path, compressionCodecClass)
             except BaseException as error:

@@ -15,6 +15,7 @@ from spark_agent.driver.monkeypatch import like
 from spark_agent.driver.nodes import Node
 
 if TYPE_CHECKING:
+    from spark_agent.driver.replay.outputs import Outputs
     from spark_agent.driver.session import Session
 
 #: SparkContext's makers of RDDs -> the parameter that names their files, if any.
@@ -49,6 +50,9 @@ def source(session: Session, name: str, original: Callable[..., Any]) -> Callabl
     def maker(self: Any, *args: Any, **kwargs: Any) -> Any:
         if session.scope.frames:
             return original(self, *args, **kwargs)
+        replay, parameter, is_copy = session.replay, SOURCES[name], False
+        if replay is not None and parameter is not None:
+            args, kwargs, is_copy = _with_copies(replay.outputs, args, kwargs, parameter)
         with session.scope.operation(name, []) as frame:
             result = original(self, *args, **kwargs)
         session.scope.finish(frame, result)
@@ -56,14 +60,24 @@ def source(session: Session, name: str, original: Callable[..., Any]) -> Callabl
         node.make_source(is_plain=name in PLAIN_SOURCES)
         if name == "parallelize":
             node.reason = OF_DRIVER  # and exact all the same: these are the records
-        parameter = SOURCES[name]
         if parameter is not None:
             node.description = str(args[0] if args else kwargs.get(parameter))
             length = kwargs.get("recordLength", args[1] if len(args) > 1 else 0)
             _note_files(node, name, result._jrdd, self._jsc.hadoopConfiguration(), length)
-        return result
+        return result if replay is None else replay.restricted(result, node, is_copy=is_copy)
 
     return like(original, hiding(maker))
+
+
+def _with_copies(
+    outputs: Outputs, args: tuple[Any, ...], kwargs: dict[str, Any], parameter: str
+) -> tuple[tuple[Any, ...], dict[str, Any], bool]:
+    """The arguments, with the copies of what this replay has written; and whether there are any."""
+    paths = args[0] if args else kwargs.get(parameter)
+    copies = outputs.with_copies(paths)
+    if copies == paths:
+        return args, kwargs, False
+    return ((copies, *args[1:]), kwargs, True) if args else (args, {**kwargs, parameter: copies}, True)
 
 
 def _note_files(node: Node, name: str, jvm_rdd: Any, hadoop: Any, record_length: Any) -> None:

@@ -56,6 +56,10 @@ class SparkSessions:
         attach = self._attach if self._session.settings.dataframes else self._note_session
         self._session.patches.replace(SparkSession, "__init__", like(original, __init__))
         streaming_queries.install(self._session, self.coarse_queries)
+        if self._session.replay is not None:
+            from spark_agent.sql.files import replay_paths  # what few jobs need
+
+            replay_paths.install(self._session, self._session.replay)
 
     def _note_session(self, java_session: Any) -> None:
         """DataFrames are switched off: whether the session was used is looked at in the end."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -64,12 +65,36 @@ class Combine(Operator):
         return merger.mergeValues  # type: ignore[no-any-return] # PySpark's is not typed
 
     def __call__(self, partition: int, records: Any) -> Iterator[Any]:
-        merger = self.merger()
-        self.original(merger)(records)
-        return merger.items()  # type: ignore[no-any-return] # PySpark's is not typed
+        operation, records = self._skipping(None, records)
+        merger = operation.merger()
+        operation.original(merger)(records)
+        pairs: Iterator[Any] = merger.items()
+        return pairs if not self.drops_groups else (pair for pair in pairs if not self.is_dropped(pair))
 
     def capture(self, run: TaskRun, records: Any) -> Iterator[Any]:
-        return _merge(self, run, self.merger(), records)
+        operation, records = self._skipping(run, records)
+        return _merge(operation, run, operation.merger(), records)
+
+    def _skipping(self, run: TaskRun | None, records: Any) -> tuple[Combine, Any]:
+        """Itself, and what it reads; in a replay that drops what a function raises on, what does so."""
+        if not self.skips_failing:
+            return self, records
+        from spark_agent.worker.dropped_records import Skips, merging
+
+        operation = copy(self)
+        operation.functions, pairs = merging(self.functions, records, Skips(run, self.node))
+        return operation, pairs
+
+    @property
+    def drops_groups(self) -> bool:
+        """Does it leave groups out? The map side hands on that they are to be."""
+        return False
+
+    @staticmethod
+    def is_dropped(pair: Any) -> bool:
+        from spark_agent.worker import dropped_records
+
+        return dropped_records.is_dropped(pair)
 
     def merge_pairs(
         self, records: Iterable[Any], codes: dict[Any, int], combined: list[Any], noted: list[int]
@@ -144,6 +169,10 @@ class Merge(Combine):
 
     role = ""
     node_name = "merge"
+
+    @property
+    def drops_groups(self) -> bool:
+        return self.skips_failing
 
     def original(self, merger: Any) -> Callable[[Iterable[Any]], None]:
         return merger.mergeCombiners  # type: ignore[no-any-return] # PySpark's is not typed
@@ -227,7 +256,23 @@ def _merge(operation: Combine, run: TaskRun, merger: Any, records: Any) -> Itera
             return _merge_spilled(operation, run, merger, stream, codes, rest)
         if is_end:
             merger.data = dict(zip(codes, combined, strict=True))
-            return merger.items()  # type: ignore[no-any-return]
+            merged: Iterator[Any] = merger.items()
+            return merged if not operation.drops_groups else _surviving(operation, run, merged)
+
+
+def _surviving(operation: Combine, run: TaskRun, pairs: Iterator[Any]) -> Iterator[Any]:
+    """The groups that were not dropped; `order` says which these are."""
+    ordered = run.override(operation.order.node, contract.POSITIONS)
+
+    def outputs() -> Iterator[Any]:
+        for code, pair in enumerate(pairs):
+            if not operation.is_dropped(pair):
+                ordered.buffers[0].append(code)
+                if len(ordered.buffers[0]) >= CHUNK:
+                    ordered.flush()
+                yield pair
+
+    return outputs()
 
 
 def _is_of_one_input(variables: Variables, instruction: str) -> bool:
@@ -267,6 +312,8 @@ def _merge_spilled(
 
     def outputs() -> Iterator[Any]:
         for position, pair in enumerate(merger.items()):
+            if operation.drops_groups and operation.is_dropped(pair):
+                continue
             code = codes.get(pair[0])
             if code is None:  # not equal to itself, as NaN, and read again: its inputs cannot be known
                 code, run.problem = len(codes), _UNEQUAL

@@ -49,6 +49,11 @@ class Map(Operator):
         self.function = function
 
     def __call__(self, partition: int, records: Any) -> Iterator[Any]:
+        if self.skips_failing:
+            from spark_agent.worker.dropped_records import Skips, mapped
+
+            skips = Skips(None, self.node)
+            return mapped(self.function, records, lambda error, record: skips.drop(error, None, record))
         from pyspark.util import fail_on_stopiteration
 
         return map(fail_on_stopiteration(self.function), records)
@@ -72,6 +77,16 @@ class Map(Operator):
 
         run.at_close(close)
         run.pulled = lambda: pulled() - len(gaps)
+        if self.skips_failing:
+            from spark_agent.worker.dropped_records import Skips, mapped
+
+            skips = Skips(run, self.node)
+
+            def dropped(error: Exception, record: Any) -> None:
+                skips.drop(error, pulled() - 1, record)
+                gaps.append(pulled() - 1)
+
+            return mapped(function, source, dropped)
         return restarting(lambda ended: _mapped(function, source, self.node, failed, ended))
 
 
@@ -128,6 +143,8 @@ class Filter(Operator):
         self.function = function
 
     def __call__(self, partition: int, records: Any) -> Iterator[Any]:
+        if self.skips_failing:
+            return filter(self._guarded(None, int), records)
         from pyspark.util import fail_on_stopiteration
 
         return filter(fail_on_stopiteration(self.function), records)
@@ -138,7 +155,15 @@ class Filter(Operator):
         counter = run.inputs if is_first else Counter()
         source = iter(records) if is_first else counter.through(records)
         run.pulled = stream.outputs
-        return restarting(_Filtering(self, source, counter, stream).piece)
+        function = self.function
+        if self.skips_failing:
+            function = self._guarded(run, lambda: FOREVER - 1 - counter.left())
+        return restarting(_Filtering(self.node, function, source, counter, stream).piece)
+
+    def _guarded(self, run: TaskRun | None, position: Callable[[], int]) -> Callable[[Any], Any]:
+        from spark_agent.worker.dropped_records import Skips, as_bool
+
+        return Skips(run, self.node).guarded(as_bool(self.function), bool, position)
 
 
 class _Filtering:
@@ -148,8 +173,15 @@ class _Filtering:
     so positions are asked for while few records pass, and counted while most do.
     """
 
-    def __init__(self, operator: Filter, source: Iterator[Any], counter: Counter, stream: Stream) -> None:
-        self._function, self._node = operator.function, operator.node
+    def __init__(
+        self,
+        node: int,
+        function: Callable[[Any], Any],
+        source: Iterator[Any],
+        counter: Counter,
+        stream: Stream,
+    ) -> None:
+        self._node, self._function = node, function
         self._source, self._stream = source, stream
         self._left = counter.left
         self._is_first, self._most_pass = True, False
@@ -234,6 +266,8 @@ class FlatMap(Operator):
         self.function = function
 
     def __call__(self, partition: int, records: Any) -> Iterator[Any]:
+        if self.skips_failing:
+            return chain.from_iterable(map(self._guarded(None, int), records))
         from pyspark.util import fail_on_stopiteration
 
         return chain.from_iterable(map(fail_on_stopiteration(self.function), records))
@@ -242,7 +276,10 @@ class FlatMap(Operator):
         stream = run.stream(self.node, contract.COUNTS)
         ticks = repeat(True, FOREVER)
         left = ticks.__length_hint__
-        generator = _flat_mapped(self, iter(records), stream, ticks)
+        function = self.function
+        if self.skips_failing:
+            function = self._guarded(run, stream.inputs)
+        generator = _flat_mapped(self.node, function, iter(records), stream, ticks)
 
         def pulled() -> int:
             # Seldom asked for: so the generator keeps what it is at in its own variables, which cost less.
@@ -266,13 +303,22 @@ class FlatMap(Operator):
         # Like PySpark's own, it ends with the first error of the function, also for a caller who goes on.
         return chain.from_iterable(generator)
 
+    def _guarded(self, run: TaskRun | None, position: Callable[[], int]) -> Callable[[Any], Iterable[Any]]:
+        from spark_agent.worker.dropped_records import Skips, all_at_once
+
+        return Skips(run, self.node).guarded(all_at_once(self.function), list, position)
+
 
 def _flat_mapped(
-    operator: FlatMap, source: Iterator[Any], stream: Stream, ticks: repeat[bool]
+    node: int,
+    function: Callable[[Any], Iterable[Any]],
+    source: Iterator[Any],
+    stream: Stream,
+    ticks: repeat[bool],
 ) -> Generator[Any, None, None]:
     """What `function` makes of each record. `ticks` count what is pulled of it."""
-    function, counts, flush, left = operator.function, stream.buffers[0], stream.flush, ticks.__length_hint__
-    note = CulpritNote(operator.node, lambda _variables: stream.inputs() - 1)
+    counts, flush, left = stream.buffers[0], stream.flush, ticks.__length_hint__
+    note = CulpritNote(node, lambda _variables: stream.inputs() - 1)
     outputs: Any
     rest: Any = None  # of the list that is being pulled
     with note:

@@ -35,18 +35,23 @@ class ShuffleWrite(Operator):
         self.serializer, self.limit = serializer, limit
 
     def __call__(self, partition: int, records: Any) -> Iterator[bytes]:
-        return self._write(_Buckets(self, None), records)
+        return self._write(_Buckets(self, None), records, None)
 
     def capture(self, run: TaskRun, records: Any) -> Iterator[bytes]:
-        return self._write(_Buckets(self, run), records)
+        return self._write(_Buckets(self, run), records, run)
 
-    def _write(self, buckets: _Buckets, records: Any) -> Iterator[bytes]:
+    def _write(self, buckets: _Buckets, records: Any, run: TaskRun | None) -> Iterator[bytes]:
         from pyspark.shuffle import get_used_memory
 
         partition_of, partitions, by_target = self.partition_of, self.partitions, buckets.by_target
         pending, position = 0, -1
         batch: float = min(10 * partitions, 1000)
-        numbered = enumerate(records)
+        numbered: Iterator[Any] = enumerate(records)
+        if self.skips_failing:
+            from spark_agent.worker.dropped_records import Routed, Skips
+
+            routed = Routed(records, partition_of, partitions, Skips(run, self.node))
+            numbered, partition_of = routed, routed.target
         note = CulpritNote(self.node, lambda variables: variables["position"])
         while True:
             # Looks after each thousandth record, and when there are more than a batch.

@@ -495,6 +495,31 @@ def test_retention_takes_the_oldest_that_ended_and_never_one_that_runs(folder: P
     assert passed(keep_bytes=0) == ["app-3"]
 
 
+def test_replays_go_a_day_after_their_end_and_with_their_original(folder: Path) -> None:
+    store = DeltaFlowStore(folder)
+    day = 86_400_000
+    for number, (of, ended) in enumerate(
+        [(None, 1), ("app-0", 2), ("app-0", 3), ("app-9", 3), ("app-0", None)]
+    ):
+        application_id = f"app-{number}"
+        replay = {} if of is None else {"replay": {"of": of}}
+        bodies = [event(contract.APPLICATION_STARTED, application_id=application_id, **replay)]
+        if ended is not None:
+            bodies.append(event(contract.APPLICATION_ENDED, application_id=application_id, time=ended * day))
+        store.write_events(events(*bodies, source=f"g/node-{number}"))
+    said: list[str] = []
+    one_pass(Maintenance(store), MaintenanceOptions(), said.append, clock=lambda: 3.5 * 86_400)
+    assert store.applications() == ["app-0", "app-2", "app-4"]
+    assert [line.partition(", ")[0] for line in said if "deleted" in line] == [
+        "app-1: deleted",
+        "app-3: deleted",
+    ]
+    one_pass(
+        Maintenance(store), MaintenanceOptions(delete=("app-0",)), said.append, clock=lambda: 3.5 * 86_400
+    )
+    assert store.applications() == []
+
+
 def test_the_command_maintains_the_store_that_is_named(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.unit
 JAVA = Path(__file__).parents[3] / "spark_agent" / "jvm" / "src" / "lineagemaster"
 #: The Java packages, and which others their classes may import. `delivery.kafka` has its own class loader.
 JAVA_PACKAGES = {
+    "guard": {"expression", "delivery"},
     "plan": {"expression", "capture", "delivery"},
     "expression": {"capture", "delivery"},
     "capture": {"delivery"},

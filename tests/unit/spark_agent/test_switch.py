@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from spark_agent import agent, switch
+from spark_agent.driver.replay import guard
 
 CLOUDERA = {
     "spark.lineage.enabled": "true",
@@ -110,3 +113,66 @@ def test_settings_that_come_behind_the_start_are_said_once(capsys: pytest.Captur
     quiet = SimpleNamespace(applicationId="app-quiet", _conf={"spark.lineage.quiet": "true"})
     switch.say_what_is_too_late(quiet, {"spark.lineage.enabled": "true"})
     assert not capsys.readouterr().err
+
+
+class Context(SimpleNamespace):
+    """Stands for a SparkContext that has just been made."""
+
+    def __init__(self) -> None:
+        conf = SimpleNamespace(toDebugString=lambda: "spark.lineage.enabled=false\nspark.master=local")
+        super().__init__(applicationId="app", _conf=conf)
+
+
+@pytest.fixture
+def replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of a spec that this process is a replay of."""
+    spec = {
+        "version": 1,
+        "replay": "r1",
+        "of": "app-1",
+        "mode": "all",
+        "strategy": "rows",
+        "round": 0,
+        "sandbox": str(tmp_path),
+        "sources": [],
+        "protected": [],
+    }
+    path = tmp_path / "spec.json"
+    path.write_text(json.dumps(spec))
+    monkeypatch.setenv("LINEAGE_REPLAY", str(path))
+    unguarded = SimpleNamespace(args=(), kwargs={})
+    monkeypatch.setattr(guard, "guarded_arguments", lambda *_arguments: unguarded)
+    monkeypatch.setattr(guard, "check", lambda _context: None)
+    return path
+
+
+def test_in_a_replay_lineage_is_on_whatever_the_conf_says(
+    replay: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    monkeypatch.setattr(agent, "start", lambda _context, names: steps.append(",".join(names)))
+    switch.start_replay(Context(), lambda: steps.append("initialise"), (), {})
+    assert steps == ["initialise", "spark.lineage.enabled"]
+
+
+def test_a_replay_without_a_spec_ends_before_anything_begins(replay: Path) -> None:
+    replay.write_text("{}")
+    begun: list[str] = []
+    with pytest.raises(SystemExit) as ended:
+        switch.start_replay(Context(), lambda: begun.append("initialise"), (), {})
+    assert begun == []
+    assert str(ended.value.code).startswith("lineage: replay refused: follow the spec")
+
+
+def test_a_replay_whose_agent_cannot_start_ends(replay: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_context: object, _names: object) -> None:
+        raise KeyError("no such method")
+
+    monkeypatch.setattr(agent, "start", fails)
+    with pytest.raises(SystemExit, match="lineage: replay refused: the agent could not start"):
+        switch.start_replay(Context(), lambda: None, (), {})
+
+
+def test_a_replay_over_spark_connect_is_refused(replay: Path) -> None:
+    with pytest.raises(SystemExit, match="lineage: replay refused: the job uses Spark Connect"):
+        switch.refuse_connect()

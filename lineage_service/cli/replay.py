@@ -1,0 +1,310 @@
+"""`lineage replay`: runs an application's unmodified command again on some of its input rows."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from lineage_service.cli.query.output import Output
+from lineage_service.cli.query.start import store_queries
+from lineage_service.cli.query.starts import add_starts, start_queries
+from lineage_service.cli.replay_text import show_replay
+from lineage_service.cli.stores import open_lineage
+from lineage_service.errors import InvalidQueryError
+from lineage_service.lineage import AskedRecord, Failure, Replay, RowSet
+from lineage_service.newest_application import LAST, application_named
+from lineage_service.queries import RowSetQuery
+from lineage_service.replays.errors import ReplayError
+from lineage_service.replays.original import Original
+from lineage_service.replays.places import depends_on_places
+from lineage_service.replays.repair import RowRepair
+from lineage_service.replays.replay_runs import ReplayInterrupted, ReplayRuns, Request
+from lineage_service.replays.requested_rows import named_rows, replacement
+from lineage_service.replays.sandbox import Sandboxes
+from lineage_service.replays.specification import (
+    Plan,
+    changed_rows,
+    check_rows,
+    row_set_json,
+    with_texts,
+)
+from lineage_service.settings import Settings
+from lineage_service.store.flow_store import existing_store
+from lineage_service.tracing.query.service import LineageQueries
+from spark_agent.contract.errors import ContractError
+from spark_agent.contract.row_sets import decode_row_set
+
+__all__ = ["command", "configure"]
+
+_REFUSED, _NOT_REACHED, _INTERRUPTED = 1, 3, 130
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.usage = (
+        "%(prog)s APP START.. | --only ROWS | --without ROWS | --replace FILE:LINE=TEXT | --failure N | "
+        "--skip-failing  [--twice] [--anyway] [--keep] [--show] [--json] -- COMMAND...\n"
+        "       %(prog)s --clean [ID]"
+    )
+    parser.add_argument(
+        "application", nargs="?", help=f"an applicationId of `lineage apps`, or {LAST!r} for the newest"
+    )
+    add_starts(parser)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--only",
+        metavar="ROWS",
+        help="run on these rows only: the file of a row set (`lineage rows`), or FILE:LINE,FILE:LINE-LINE",
+    )
+    what.add_argument("--without", metavar="ROWS", help="run on all other rows, and say what comes out then")
+    what.add_argument(
+        "--replace",
+        metavar="FILE:LINE=TEXT",
+        action="append",
+        help="give a row another text, and say what comes out then; may be given several times",
+    )
+    what.add_argument(
+        "--skip-failing",
+        action="store_true",
+        help="run on all rows, leave out each record that makes a function fail, and list them",
+    )
+    parser.add_argument(
+        "--twice", action="store_true", help="run the same rows twice, and say what is not deterministic"
+    )
+    parser.add_argument(
+        "--run-foreach",
+        action="store_true",
+        help="call the functions of foreach and foreachPartition, which are left out else",
+    )
+    parser.add_argument(
+        "--allow-processes", action="store_true", help="let the job start other programs, within the guard"
+    )
+    parser.add_argument("--anyway", action="store_true", help="go on though input files have changed")
+    parser.add_argument("--keep", action="store_true", help="keep the sandbox for more than a day")
+    parser.add_argument("--show", action="store_true", help="show what the command prints while it runs")
+    parser.add_argument("--json", action="store_true", help="answer as the HTTP API does")
+    parser.add_argument(
+        "--clean",
+        nargs="?",
+        const="",
+        metavar="ID",
+        help="remove the sandbox of this replay, or those of all replays that do not run",
+    )
+    parser.set_defaults(csv=False)
+
+
+def command(settings: Settings, options: argparse.Namespace) -> int:
+    """Raises LineageError."""
+    if options.clean is not None:
+        return _clean(settings, options)
+    if options.application is None:
+        raise InvalidQueryError("say which application: `lineage replay APP ... -- COMMAND`")
+    if not options.words:
+        raise InvalidQueryError("say which command runs the job, behind two dashes: -- spark-submit job.py")
+    output = Output(options)
+    with store_queries(settings):
+        queries = open_lineage(settings)
+        application_id = application_named(queries, options.application)
+        original = Original(existing_store(settings), application_id)
+        request = _Chosen(queries, original, options).request()
+        inputs = _inputs(queries, original)
+        outputs = [path for path in queries.source_files.output_paths(application_id) if path not in inputs]
+        repair = RowRepair(queries, application_id, queries.source_files, wait_s=settings.trace_seconds)
+        runs = ReplayRuns(original, settings.home, inputs, outputs, repair)
+        try:
+            with output.working("replaying"):
+                replay = runs.replay(request)
+        except ReplayInterrupted as interrupted:
+            sys.stderr.write(f"lineage: {interrupted}\n")
+            return _INTERRUPTED
+    output.give(replay, (), (), lambda console: show_replay(console, replay), list(replay.notes))
+    return _exit_code(replay)
+
+
+def _clean(settings: Settings, options: argparse.Namespace) -> int:
+    if options.application is not None or options.words:
+        raise InvalidQueryError("--clean removes sandboxes: give it alone, or with the id of one")
+    gone = Sandboxes(settings.home).clean(options.clean or None)
+    names = f"replay{'' if len(gone) == 1 else 's'} {', '.join(gone)}" if gone else "nothing"
+    sys.stdout.write(f"removed: {names}\n")
+    return 0
+
+
+def _exit_code(replay: Replay) -> int:
+    if replay.verdict == "refused":
+        return _REFUSED
+    is_comparison = replay.diff is not None and replay.verdict == "changed"
+    return 0 if replay.verdict in ("reproduced", "close") or is_comparison else _NOT_REACHED
+
+
+class _Chosen:
+    """What the options ask for. Raises LineageError."""
+
+    def __init__(self, queries: LineageQueries, original: Original, options: argparse.Namespace) -> None:
+        self._queries, self._original, self._options = queries, original, options
+        self._application_id = original.application_id
+        self._notes: list[str] = []
+
+    def request(self) -> Request:
+        self._check_inputs()
+        options = self._options
+        has_starts = any((options.start, options.where, options.failure, options.key))
+        others = (options.only, options.without, options.replace, options.skip_failing)
+        if has_starts == any(others):
+            raise InvalidQueryError(
+                "say what to replay: output rows (FILE:LINE), or one of --failure, --only, --without, "
+                "--replace, --skip-failing"
+            )
+        if options.replace:
+            return self._request(Plan(mode="replace", sources=self._replaced()))
+        if options.skip_failing:
+            return self._request(Plan(mode="all", sources=(), skips_failing=True))
+        if options.without:
+            return self._without()
+        return self._only()
+
+    def _check_inputs(self) -> None:
+        changed = [
+            file
+            for file in self._queries.source_files.input_files(self._application_id)
+            if file.changed is not None
+        ]
+        if not changed:
+            return
+        more = f" (and {len(changed) - 1:,} more files)" if len(changed) > 1 else ""
+        why = f"{changed[0].path}{more} is not what the run read: "
+        why += (changed[0].changed or "").partition(";")[0]
+        if not self._options.anyway:
+            raise ReplayError(f"{why}. Put it back, or go on with --anyway")
+        self._notes.append(why)
+
+    # -- rows ---------------------------------------------------------------------------------------
+
+    def _only(self) -> Request:
+        options = self._options
+        failure = None
+        if options.only:
+            row_set = self._rows(options.only)
+        else:
+            starts = start_queries(options)
+            failure = self._failure(options.failure[0]) if options.failure else None
+            if failure is not None and len(starts) > 1:
+                raise InvalidQueryError("a failure is replayed alone: give one --failure, and no START")
+            row_set = row_set_json(self._queries.row_set(self._application_id, RowSetQuery(starts=starts)))
+            self._note(row_set)
+        asked = () if failure else _asked(row_set)
+        if asked and not any(record.node in self._original.sinks for record in asked):
+            raise InvalidQueryError("START is no row of an output: give one, or rows of inputs with --only")
+        place = depends_on_places(
+            self._queries.graph(self._application_id), {record.node for record in asked}
+        )
+        if place is not None:
+            self._notes.append(
+                f"{place.name} ({place.call_site.rpartition('/')[2]}) depends on the places of records, so "
+                "all rows were replayed: nothing is known of the rows of the lineage alone"
+            )
+            return self._request(Plan(mode="all", sources=(), strategy="watch"), row_set, asked)
+        sources = with_texts(self._application_id, row_set["sources"], self._queries.source_files)
+        return self._request(Plan(mode="only", sources=sources), row_set, asked, failure)
+
+    def _without(self) -> Request:
+        row_set = self._rows(self._options.without)
+        sources = []
+        for source in row_set["sources"]:
+            if source["whole"]:
+                self._notes.append(f"the row set has all of {source['name']}, so it was left as it is")
+            elif source.get("splits"):
+                sources.append(source)
+        if not sources:
+            raise InvalidQueryError("the row set names no rows to leave out")
+        return self._request(Plan(mode="without", sources=tuple(sources)), row_set)
+
+    def _replaced(self) -> tuple[dict[str, Any], ...]:
+        changes = [replacement(text, _whole) for text in self._options.replace]
+        return changed_rows(self._original, changes, self._queries.source_files)
+
+    def _rows(self, text: str) -> dict[str, Any]:
+        """A row set from its file, or of rows that are named."""
+        path = Path(text)
+        if not path.is_file():
+            rows = named_rows(text, _whole)
+            return self._checked(text, row_set_json(self._named(rows)))
+        try:
+            row_set = decode_row_set(path.read_bytes())
+        except OSError as error:
+            raise ReplayError(f"{text} cannot be read: {error.strerror or error}") from None
+        except ContractError as error:
+            raise ReplayError(f"{text} is no row set: {error}") from None
+        return self._checked(text, row_set)
+
+    def _named(self, rows: list[tuple[str, int]]) -> RowSet:
+        return self._queries.source_files.named(self._application_id, rows)
+
+    def _checked(self, text: str, row_set: dict[str, Any]) -> dict[str, Any]:
+        try:
+            check_rows(self._original, row_set)
+        except ReplayError as error:
+            raise ReplayError(f"{text[:200]}: {error}") from None
+        return row_set
+
+    def _failure(self, number: int) -> Failure:
+        failures = self._queries.failures(self._application_id).failures
+        failure = next((failure for failure in failures if failure.failure == number), None)
+        if failure is None:
+            raise InvalidQueryError(f"there is no failure {number}: `lineage failures` lists them")
+        return failure
+
+    def _note(self, row_set: dict[str, Any]) -> None:
+        if row_set.get("complete") is False:
+            self._notes.append("the lineage is not complete: rows that it takes may be missing")
+        if row_set.get("exact") is False:
+            self._notes.append(f"the rows are an upper bound: {row_set.get('how') or 'more than it takes'}")
+
+    def _request(
+        self,
+        plan: Plan,
+        row_set: dict[str, Any] | None = None,
+        asked: tuple[AskedRecord, ...] = (),
+        failure: Failure | None = None,
+    ) -> Request:
+        options = self._options
+        plan = replace(plan, runs_foreach=options.run_foreach, allows_processes=options.allow_processes)
+        return Request(
+            plan=plan,
+            words=tuple(options.words),
+            row_set=row_set,
+            asked=asked,
+            failure=failure,
+            is_twice=options.twice,
+            is_kept=options.keep,
+            is_shown=options.show,
+            notes=tuple(self._notes),
+        )
+
+
+def _asked(row_set: dict[str, Any]) -> tuple[AskedRecord, ...]:
+    names = ("path", "row", "text", "key")
+    records = row_set["asked"]
+    assert isinstance(records, list)
+    return tuple(
+        AskedRecord(
+            node=record["node"],
+            record_id=record["record_id"],
+            **{name: record.get(name) for name in names},
+        )
+        for record in records
+    )
+
+
+def _inputs(queries: LineageQueries, original: Original) -> list[str]:
+    """The files and folders that the application read."""
+    files = queries.source_files.input_files(original.application_id)
+    folders = (node.location for node in original.sources.values())
+    return [path for path in (*(file.path for file in files), *folders) if path]
+
+
+def _whole(path: str) -> str:
+    """As jobs name it: from the root, where it is on this machine."""
+    return str(Path(path).absolute()) if Path(path).exists() else path

@@ -1,0 +1,56 @@
+"""Whether a replay failed as the original did: by how its command ended, and what it printed."""
+
+from __future__ import annotations
+
+import re
+
+from lineage_service.lineage import Failure, ReplayedOutput, Verdict
+
+__all__ = ["checked_failure"]
+
+#: The last line of a traceback, in what Python or Spark prints.
+_RAISED = re.compile(
+    r"^(?:\w+\.)*(?P<name>\w*(?:Error|Exception|Exit|Interrupt|Warning)\b)(?::[^\n]*)?$", re.M
+)
+_LONGEST = 500
+
+
+def checked_failure(failure: Failure, exit_code: int, printed: str) -> ReplayedOutput:
+    """`reproduced`: the same error, with the same text, from the same line of the program."""
+    was = f"{failure.error}: {failure.message}" if failure.message else failure.error
+    verdict, now, why = _verdict(failure, exit_code, printed)
+    return ReplayedOutput(
+        path=None,
+        row=None,
+        line=None,
+        record=None if failure.record is None else f"{failure.record.node_id}#{failure.record.record_id}",
+        verdict=verdict,
+        was=was,
+        is_=was if verdict == "reproduced" else now,
+        alike=None,
+        why=why,
+    )
+
+
+def _verdict(failure: Failure, exit_code: int, printed: str) -> tuple[Verdict, str | None, str]:
+    if exit_code == 0:
+        return "no", None, "the replay ended well"
+    name = failure.error.rpartition(".")[2]
+    message = (failure.message.splitlines() or [""])[0]
+    raised = [match[0] for match in _RAISED.finditer(printed) if match["name"] == name]
+    if any(message in line for line in raised) and message and _has_frame(failure.frame, printed):
+        return "reproduced", None, ""
+    if raised:
+        why = "the same error, with another text or from another line of the program"
+        return "changed", raised[-1][:_LONGEST], why
+    last = (printed.strip().splitlines() or [""])[-1][:_LONGEST]
+    return "changed", last or None, f"the replay failed in another way (exit code {exit_code})"
+
+
+def _has_frame(frame: str | None, printed: str) -> bool:
+    """Has a traceback that place of the program? Where it is not known, any will do."""
+    if frame is None:
+        return True
+    path, _, line = frame.rpartition(":")
+    file = re.escape(path.rpartition("/")[2])
+    return re.search(rf'{file}", line {re.escape(line)}\b', printed) is not None

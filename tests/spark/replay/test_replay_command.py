@@ -1,0 +1,168 @@
+"""`lineage replay` with a real Spark, Kafka and store: a job whose lineage alone reproduces nothing."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.spark.replay_bench import ReplayBench, replay_bench, state_of
+
+pytestmark = pytest.mark.thorough
+
+JOB = """import sys
+from pyspark import SparkContext
+
+context = SparkContext(appName="Own words")
+rows = context.textFile("documents.txt", 3).map(lambda line: line.split("|"))
+pairs = rows.flatMap(lambda row: [(word, row[0]) for word in row[1].split()]).distinct()
+own = pairs.groupByKey().mapValues(list).filter(lambda pair: len(pair[1]) == 1)
+counts = own.map(lambda pair: (pair[1][0], 1)).reduceByKey(lambda one, other: one + other)
+counts.map(lambda pair: f"{pair[0]},{pair[1]}").saveAsTextFile("own")
+lengths = rows.map(lambda row: (row[0], len(row[1]) / 3)).reduceByKey(lambda one, other: one + other)
+lengths.map(lambda pair: f"{pair[0]};{pair[1]}").saveAsTextFile("lengths")
+if len(sys.argv) > 1:
+    print(open(sys.argv[1], "w"))
+context.stop()
+"""
+FAILS = """from pyspark import SparkContext
+
+context = SparkContext(appName="Shares")
+numbers = context.textFile("numbers.txt", 2)
+
+
+def share(text):
+    return 100 / int(text)
+
+
+numbers.map(share).map(str).saveAsTextFile("shares")
+"""
+DOCUMENTS = """a|the cat sat
+a|on the mat
+b|the dog sat
+b|the bird sang
+c|the cat sang and sang
+c|a fish
+d|the fish and the cat
+"""
+
+
+@pytest.fixture(scope="module")
+def bench(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplayBench]:
+    with replay_bench(kafka, tmp_path_factory.mktemp("replays"), uuid.uuid4().hex[:12]) as made:
+        (made.folder / "documents.txt").write_text(DOCUMENTS)
+        (made.folder / "numbers.txt").write_text("1\n2\n0\n4\n0\n5\n")
+        (made.folder / "job.py").write_text(JOB)
+        (made.folder / "fails.py").write_text(FAILS)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def application(bench: ReplayBench) -> str:
+    return bench.job("job.py")
+
+
+@pytest.fixture(scope="module")
+def failed(bench: ReplayBench) -> str:
+    return bench.job("fails.py")
+
+
+@pytest.fixture(autouse=True)
+def _untouched(bench: ReplayBench, application: str, failed: str) -> Iterator[None]:
+    """Not a byte, a name or a time in the folder of the jobs changes."""
+    before = state_of(bench.folder)
+    yield
+    assert state_of(bench.folder) == before
+
+
+def row_of(folder: Path, text: str) -> str:
+    """FILE:LINE of the row of an output that begins so."""
+    [place] = [
+        f"{path}:{line}"
+        for path in sorted(folder.glob("part-*"))
+        for line, row in enumerate(path.read_text().splitlines(), 1)
+        if row.startswith(text)
+    ]
+    return place
+
+
+def test_a_sum_comes_out_again_from_the_rows_of_its_lineage(bench: ReplayBench, application: str) -> None:
+    row = row_of(bench.folder / "lengths", "b;")
+    answer = bench.replay(application, row, "--json", command=["job.py"])
+    assert answer.code == 0, answer.err
+    assert (answer.json["verdict"], answer.json["strategy"], answer.json["rounds"]) == (
+        "reproduced",
+        "rows",
+        1,
+    )
+    assert (answer.json["rows"], answer.json["of"]) == (2, 7)
+    assert answer.json["used"][0]["rows"] == [[2, 2]]
+
+
+def test_a_count_behind_a_filter_of_groups_is_repaired(bench: ReplayBench, application: str) -> None:
+    for document in "ab":
+        row = row_of(bench.folder / "own", f"{document},")
+        answer = bench.replay(application, row, "--json", command=["job.py"])
+        assert answer.code == 0, (answer.out, answer.err)
+        replay = answer.json
+        assert (replay["verdict"], replay["strategy"]) == ("reproduced", "repair"), replay
+        assert 2 <= replay["rounds"] <= 5
+        assert 2 <= replay["rows"] <= 7
+        assert any("went another way without" in note for note in replay["notes"])
+
+
+def test_two_runs_and_the_list_of_replays(bench: ReplayBench, application: str, failed: str) -> None:
+    row = row_of(bench.folder / "lengths", "a;")
+    answer = bench.replay(application, row, "--twice", "--json", command=["job.py"])
+    assert answer.code == 0, (answer.out, answer.err)
+    assert "both runs gave the same rows" in answer.json["notes"]
+    listed = bench.lineage("apps", "--json")
+    assert {app["application_id"] for app in listed.json["applications"]} == {application, failed}
+
+
+def test_without_a_row_the_outputs_differ_as_on_an_edited_input(bench: ReplayBench, application: str) -> None:
+    answer = bench.replay(
+        application, "--without", f"{bench.folder}/documents.txt:7", "--json", command=["job.py"]
+    )
+    assert answer.code == 0, (answer.out, answer.err)
+    own, lengths = sorted(answer.json["diff"], key=lambda diff: diff["path"], reverse=True)
+    assert own["path"].endswith("/own")
+    # Without d, the words fish and and are c's own.
+    assert {(row["was"], row["is"]) for row in own["changed"]} == {("c,1", "c,3")}
+    assert lengths["gone"] == ["d;6.666666666666667"]
+    assert (lengths["new"], lengths["changed"], lengths["same"]) == ([], [], 3)
+
+
+def test_a_replaced_row_is_read_in_place_of_the_old_one(bench: ReplayBench, application: str) -> None:
+    answer = bench.replay(
+        application, "--replace", f"{bench.folder}/documents.txt:3=b|it", "--json", command=["job.py"]
+    )
+    assert answer.code == 0, (answer.out, answer.err)
+    lengths = next(diff for diff in answer.json["diff"] if diff["path"].endswith("/lengths"))
+    assert [row["key"] for row in lengths["changed"]] == ["b"]
+
+
+def test_a_script_that_writes_elsewhere_is_refused(bench: ReplayBench, application: str) -> None:
+    row = row_of(bench.folder / "lengths", "b;")
+    answer = bench.replay(application, row, "--json", command=["job.py", "documents.txt"])
+    assert answer.code == 1, (answer.out, answer.err)
+    assert answer.json["verdict"] == "refused"
+    assert "documents.txt" in answer.json["refused"][0]["path"]
+
+
+def test_a_failure_is_reproduced_by_its_record_alone(bench: ReplayBench, failed: str) -> None:
+    answer = bench.replay(failed, "--failure", "1", "--json", command=["fails.py"])
+    assert answer.code == 0, (answer.out, answer.err)
+    assert (answer.json["verdict"], answer.json["rows"]) == ("reproduced", 1)
+    assert answer.json["outputs"][0]["was"] == "ZeroDivisionError: division by zero"
+    answer = bench.replay(failed, "--skip-failing", "--json", command=["fails.py"])
+    assert len(answer.json["skipped"]) == 2, (answer.out, answer.err)
+    [rows] = [note.rpartition(" ")[2] for note in answer.json["notes"] if "for --without" in note]
+    [source] = json.loads(Path(rows).read_text())["sources"]
+    assert source["files"][0]["rows"] == [[2, 1], [4, 1]]
+    answer = bench.replay(failed, "--without", rows, "--json", command=["fails.py"])
+    assert (answer.code, answer.json["exit_code"]) == (0, 0), (answer.out, answer.err)

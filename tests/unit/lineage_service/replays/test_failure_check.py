@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lineage_service.lineage import Failure
+from lineage_service.replays.failure_check import checked_failure
+
+FAILURE = Failure(
+    failure=1,
+    error="ZeroDivisionError",
+    message="division by zero",
+    frame="/jobs/job.py:41",
+    node_id="app#4",
+    name="map",
+    call_site="/jobs/job.py:41",
+    stage=0,
+    partition=3,
+    attempts=4,
+    record=None,
+    sources=(),
+    sources_total=0,
+    exact=True,
+    recovered=False,
+    reason="",
+)
+PRINTED = """Traceback (most recent call last):
+  File "/jobs/job.py", line 41, in share
+    return 1 / 0
+ZeroDivisionError: division by zero
+"""
+
+
+def test_the_same_error_from_the_same_line_is_reproduced() -> None:
+    output = checked_failure(FAILURE, 1, PRINTED)
+    assert (output.verdict, output.was, output.is_) == (
+        "reproduced",
+        "ZeroDivisionError: division by zero",
+        "ZeroDivisionError: division by zero",
+    )
+
+
+def test_a_replay_that_ends_well_did_not_fail() -> None:
+    assert checked_failure(FAILURE, 0, PRINTED).verdict == "no"
+
+
+def test_another_text_or_another_line_is_changed() -> None:
+    assert checked_failure(FAILURE, 1, PRINTED.replace("division", "modulo")).verdict == "changed"
+    assert checked_failure(FAILURE, 1, PRINTED.replace("line 41", "line 411")).verdict == "changed"
+    assert checked_failure(replace(FAILURE, message=""), 1, PRINTED).verdict == "changed"
+
+
+def test_another_error_is_changed_and_shown() -> None:
+    output = checked_failure(FAILURE, 1, "ModuleNotFoundError: No module named 'x'\n")
+    assert (output.verdict, output.is_) == ("changed", "ModuleNotFoundError: No module named 'x'")
+    assert output.why == "the replay failed in another way (exit code 1)"
+
+
+def test_an_error_that_is_only_mentioned_is_not_raised() -> None:
+    assert (
+        checked_failure(FAILURE, 1, "it may say ZeroDivisionError: division by zero here\n").verdict
+        == "changed"
+    )
