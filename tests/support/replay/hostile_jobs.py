@@ -87,7 +87,6 @@ HOSTILE: dict[str, tuple[str, str]] = {
         "in.txt",
     ),
     "fs_times": (_FS + "fs.setTimes(P(D + '/in.txt'), 1, 1)", "in.txt"),
-    "fs_symlink": (_FS + "fs.createSymlink(P('/etc/passwd'), P(D + '/l'), False)", ""),
     "fs_link_in_sandbox": (
         _FS + "import os, tempfile; n = tempfile.mkdtemp() + '/x'; os.symlink(D, n)\n"
         "fs.delete(P(n + '/in.txt'), False)",
