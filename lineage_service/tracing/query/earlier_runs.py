@@ -1,4 +1,4 @@
-"""Earlier runs of the same job: applications of one name that ended well, and are complete."""
+"""Earlier runs of the same job: applications of one name that ended well and are complete, and no replays."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def earlier_runs(
         and other.started < run.started
         and other.complete
         and other.state == "ended"
+        and other.replay_of is None
     )
     for other in islice(earlier, _MOST):
         with suppress(StoreUnavailableError, UnknownApplicationError):
