@@ -216,5 +216,5 @@ def test_random_queries(first: int, kafka: Any, tmp_path: Path, capsys: pytest.C
     with capsys.disabled():
         print(f"\nrandom queries from {first}: {dict(counts)}")
     assert unsaid == {}
-    assert counts["exact"] > 10
-    assert counts["bound"] > 10
+    assert counts["exact"] >= 5
+    assert counts["bound"] >= 5
