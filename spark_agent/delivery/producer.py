@@ -28,6 +28,9 @@ QUEUE_KBYTES = 16_384
 QUEUE_MESSAGES = 10_000
 #: How often a wait looks whether another process has given up.
 STEP_S = 0.1
+#: How long one process waits in all for the client to give back what it was asked for. It does so at once,
+#: unless its thread gets no turn on a busy machine: what it holds by then would be lost with the process.
+GIVEN_BACK_S = 5.0
 
 
 class DeliveryError(RuntimeError):
@@ -67,6 +70,7 @@ class Sender:
         self.spool_delivery = None if spool is None else SpoolDelivery(spool, settings, wait_budget.answered)
         self._servers = settings.bootstrap_servers
         self._heard_at = self._empty_at = 0.0
+        self._given_back_s = GIVEN_BACK_S
         self._problem = problem
         self._returned: list[_Returned] = []
         self._lock = threading.RLock()
@@ -215,10 +219,11 @@ class Sender:
             return False
         with self._lock:
             self._producer.purge()
-            until = time.monotonic() + STEP_S
+            begin = time.monotonic()
             self._producer.poll(0)
-            while len(self._producer) and time.monotonic() < until:  # requests that are under way
-                self._producer.poll(STEP_S / 10)
+            while len(self._producer) and time.monotonic() - begin < self._given_back_s:
+                self._producer.poll(STEP_S / 10)  # requests that are under way
+            self._given_back_s = max(STEP_S, self._given_back_s - (time.monotonic() - begin))
             self._spool_returned(reason)
         return True
 
