@@ -28,7 +28,8 @@ _MOST_LEFT_OUT = 1_000
 #: Distances of others that fall off faster are taken to fall off so.
 _LEAST_INDEX = 0.1
 #: How much heavier than estimated their tail may be, for one of them: chosen by simulation of jobs that are
-#: well, whose tasks differ by nature. Of these, 1 in 20 has an odd task at most.
+#: well, whose tasks differ by nature. Of these, 1 in 20 has an odd task at most; where tasks are of two kinds
+#: by nature, 1 in 10.
 _UNCERTAIN = 0.5
 #: Larger units are taken for this quantile of all: what one unit does is not the task's mean.
 _CLIPPED = 0.99
