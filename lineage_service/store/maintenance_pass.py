@@ -111,20 +111,27 @@ class _Pass:
 
     def let_replays_go(self) -> None:
         """Delete replays a day after their end, and with what they are replays of."""
-        try:
-            replays = self._maintenance.replays(list(self._stored))
-        except LineageError as error:
-            self._say(f"replays are left for the next pass: {error}")
-            self.errors.append(error)
-            return
         ended: dict[str, float] = {}
-        for replay, original in sorted(replays.items()):
+        for replay, original in sorted(self._replays().items()):
             if original not in self._stored:
                 self._delete(replay, f"{original}, which it is a replay of, is gone")
                 continue
             self._attempt(replay, partial(self._look_for_end, self._stored[replay], ended))
             if self._now - ended.get(replay, self._now) > REPLAY_DAYS * _DAY_S:
                 self._delete(replay, f"it was a replay of {original}, and ended more than a day ago")
+
+    def _replays(self) -> dict[str, str]:
+        """With what each is a replay of."""
+        try:
+            return self._maintenance.replays(list(self._stored))
+        except LineageError:  # of an application that is damaged: the others go on
+            replays: dict[str, str] = {}
+            for application_id in sorted(self._stored):
+                self._attempt(application_id, partial(self._add_replay, application_id, replays))
+            return replays
+
+    def _add_replay(self, application_id: str, replays: dict[str, str]) -> None:
+        replays.update(self._maintenance.replays([application_id]))
 
     def compact(self) -> None:
         for application_id in sorted(self._stored):

@@ -115,11 +115,11 @@ class Taps:
         return DataFrame(dataset, self.spark)
 
     def manifests(self) -> list[dict[str, Any]]:
-        """Those of the tasks that have ended."""
+        """Those of the tasks that have ended, without what failed ones report."""
         manifests = []
         while (line := self.java.manifests.poll(0)) is not None:
             manifests.append(json.loads(line))
-        return manifests
+        return [manifest for manifest in manifests if manifest["type"] != "failed"]
 
     def blocks(self) -> dict[int, list[tuple[contract.Block, int | None]]]:
         """By run, in order: each block and the node whose ids it has."""
