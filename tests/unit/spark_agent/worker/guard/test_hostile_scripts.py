@@ -68,7 +68,8 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
     }
 
     def run(name: str, is_confined: bool) -> Outcome:
-        playground = Playground(tmp_path_factory.mktemp(name))
+        # A short name: the path of a socket in the sandbox has at most 107 characters.
+        playground = Playground(tmp_path_factory.mktemp("run"))
         return playground.run(PRELUDE + SCRIPTS[name], is_confined=is_confined, timeout=60)
 
     with ThreadPoolExecutor(4) as pool:
