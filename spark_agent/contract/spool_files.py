@@ -28,6 +28,7 @@ __all__ = [
     "DAMAGED",
     "MAGIC",
     "SUFFIX",
+    "UNFINISHED",
     "ClaimedFile",
     "SpoolFile",
     "SpoolHead",
@@ -44,6 +45,8 @@ __all__ = [
 MAGIC = b"LMSPOOL1\n"
 #: Of files that wait, and of those that are left since a part of them is damaged.
 SUFFIX, DAMAGED = ".spool", ".damaged"
+#: Behind the name of a file that its writer has not locked yet.
+UNFINISHED = ".new"
 _HEAD, _BODY = struct.Struct(">II"), struct.Struct(">iHH")
 #: Kafka's messages have a megabyte at most; a longer record is no record.
 _MAX_BODY = 16_000_000

@@ -117,20 +117,24 @@ class Spool:
         return self._file or self._new_file()
 
     def _new_file(self) -> IO[bytes]:
+        """Others see it once it is locked: else one of them could take it for empty, and remove it."""
         path = os.path.join(self.folder, spool_files.new_name(host()))
+        unfinished = path + spool_files.UNFINISHED
         mode = 0o600 if self._is_own_folder else 0o660
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
         # Unbuffered: what `write` returned from is with the system, whatever becomes of the process.
-        file = open(os.open(path, flags, mode), "wb", buffering=0)  # noqa: SIM115 - kept open
+        file = open(os.open(unfinished, flags, mode), "wb", buffering=0)  # noqa: SIM115 - kept open
         try:
             spool_files.lock(file)
             head = SpoolHead(self.servers, host(), os.getpid(), time.time_ns() // 1_000_000)
             _write_all(file, spool_files.encode_head(head))
+            spool_files.own_files.paths.add(path)
+            os.rename(unfinished, path)
         except OSError:
+            spool_files.own_files.paths.discard(path)
             file.close()
-            os.unlink(path)
+            os.unlink(unfinished)
             raise
-        spool_files.own_files.paths.add(path)
         self._file, self._path, self._opened_at = file, path, time.monotonic()
         return file
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -93,6 +94,21 @@ def test_a_file_that_somebody_removed_is_begun_again(tmp_path: Path) -> None:
     assert spool.write([message(2)]) == ""
     spool.close()
     assert read(tmp_path) == [message(2)]
+
+
+def test_a_new_file_is_seen_once_it_is_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock, seen = spool_files.lock, []
+
+    def lock_while_others_look(file: IO[bytes]) -> bool | None:
+        seen.append(spool_files.waiting_files(str(tmp_path)))
+        return lock(file)
+
+    monkeypatch.setattr(spool_files, "lock", lock_while_others_look)
+    spool = spool_in(tmp_path)
+    assert spool.write([message(1)]) == ""
+    spool.close()
+    assert seen == [[]]
+    assert read(tmp_path) == [message(1)]
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

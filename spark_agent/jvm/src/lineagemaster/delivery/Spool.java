@@ -9,6 +9,7 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Instant;
@@ -163,17 +164,19 @@ final class Spool {
     Instant now = Instant.now();
     long micros = now.getEpochSecond() * 1_000_000 + now.getNano() / 1_000;
     String random = UUID.randomUUID().toString().substring(0, 8);
-    path = folder.path.resolve(String.format("%s_%016d_%d_%s%s", host, micros, pid, random, SpoolFile.SUFFIX));
+    String name = String.format("%s_%016d_%d_%s%s", host, micros, pid, random, SpoolFile.SUFFIX);
+    path = folder.path.resolve(name);
+    // Others see it once it is locked: else one of them could take it for empty, and remove it.
+    Path unfinished = folder.path.resolve(name + ".new");
     String mode = folder.isOwn ? "rw-------" : "rw-rw----";
     try {
       file = FileChannel.open(
-          path, NEW, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(mode)));
+          unfinished, NEW, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(mode)));
     } catch (UnsupportedOperationException noModes) {
-      file = FileChannel.open(path, NEW);
+      file = FileChannel.open(unfinished, NEW);
     } catch (FileAlreadyExistsException twice) {
       throw new IOException("a file of the same name is there");
     }
-    SpoolFile.OWN.add(path);
     openedAt = System.nanoTime();
     try {
       file.tryLock();
@@ -184,6 +187,8 @@ final class Spool {
     String head = "{\"servers\": " + Json.quoted(servers()) + ", \"host\": " + Json.quoted(host) + ", \"pid\": " + pid
         + ", \"time\": " + now.toEpochMilli() + "}\n";
     writeAll(file, head.getBytes(StandardCharsets.US_ASCII));
+    SpoolFile.OWN.add(path);
+    Files.move(unfinished, path, StandardCopyOption.ATOMIC_MOVE);
   }
 
   private static void writeAll(FileChannel file, byte[] data) throws IOException {
