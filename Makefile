@@ -35,6 +35,7 @@ WORKERS ?= 3
 
 test: LANE := -m "not thorough"
 test test-all: java $(STAMP)
+	@$(BIN)/python -m scripts.server_jars 2>/dev/null & # what fails here is tried again, and said, by the first test that needs a server
 	$(BIN)/python -m scripts.page test
 	$(BIN)/python -m scripts.page build
 	$(BIN)/python -m scripts.jvm build

@@ -42,7 +42,7 @@ os.environ["LINEAGE_SPOOL_DIR"] = str(CACHE / f"test-spool-{os.getpid()}")
 settings.register_profile("house", derandomize=True, deadline=None)
 settings.load_profile("house")
 # `make test` tries fewer of them than `make test-all`.
-settings.register_profile("gate", settings.get_profile("house"), max_examples=40)
+settings.register_profile("gate", settings.get_profile("house"), max_examples=25)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -2,12 +2,15 @@
 
 A file with a jar's name in that folder is that jar, whole and verified by size and SHA-256: it is written
 elsewhere and moved there. So a download that was cut goes on with the jars that are missing, and several
-stacks may share the folder. Remote access is jgo's, a Maven client in Python.
+stacks may share the folder: of two processes that lack jars the second waits for the first. Remote access is
+jgo's, a Maven client in Python.
 """
 
 from __future__ import annotations
 
+import fcntl
 import logging
+import os
 import shutil
 import tempfile
 import threading
@@ -26,6 +29,7 @@ _TRIES = 4
 _FIRST_PAUSE_S = 0.5  # and twice as long each time
 _TIMEOUT_S = 15
 _SCRATCH_PREFIX = ".incoming-"
+_LOCK = ".fetch.lock"
 #: No download takes this long: a scratch folder of this age belongs to a process that was killed.
 _SCRATCH_AGE_S = 6 * 3600
 
@@ -38,13 +42,42 @@ def fetch(jars: Sequence[Jar], folder: Path, repository: str, reporter: Reporter
     """
     folder.mkdir(parents=True, exist_ok=True)
     _remove_dead_scratch(folder)
+    if _missing(jars, folder):
+        with _alone(folder, reporter):
+            missing = _missing(jars, folder)  # what no other process has brought in the meantime
+            if missing:
+                with tempfile.TemporaryDirectory(dir=folder, prefix=_SCRATCH_PREFIX) as scratch:
+                    _Download(missing, folder, Path(scratch), repository).run(reporter)
+    return [folder / jar.file_name for jar in jars]
+
+
+def _missing(jars: Sequence[Jar], folder: Path) -> list[Jar]:
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="verify") as threads:
         is_whole = list(threads.map(lambda jar: jar.is_content_of(folder / jar.file_name), jars))
-    missing = [jar for jar, whole in zip(jars, is_whole, strict=True) if not whole]
-    if missing:
-        with tempfile.TemporaryDirectory(dir=folder, prefix=_SCRATCH_PREFIX) as scratch:
-            _Download(missing, folder, Path(scratch), repository).run(reporter)
-    return [folder / jar.file_name for jar in jars]
+    return [jar for jar, whole in zip(jars, is_whole, strict=True) if not whole]
+
+
+@contextmanager
+def _alone(folder: Path, reporter: Reporter) -> Iterator[None]:
+    """Inside, no other process fetches into this folder. The kernel lets go when the holder ends."""
+    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        if not _take(lock):
+            with reporter.waiting("Another process is fetching the same jars") as tick:
+                while not _take(lock):
+                    tick(0)
+                    time.sleep(0.2)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _take(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _remove_dead_scratch(folder: Path) -> None:

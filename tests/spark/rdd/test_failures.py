@@ -96,7 +96,7 @@ def rows_of(failure: Failure) -> frozenset[int]:
     return frozenset(row.row for row in failure.sources)
 
 
-@pytest.mark.parametrize("name", sampled(CASES, 2))
+@pytest.mark.parametrize("name", sampled(CASES, 4))
 def test_the_culprit_is_the_planted_record(name: str, cases: Ran) -> None:
     case, failures = CASES[name], cases.of(name)
     assert failures

@@ -96,9 +96,22 @@ def test_jars_are_downloaded_once(repository: Repository, tmp_path: Path) -> Non
     paths = fetch(jars, folder, repository.url, Quiet())
     assert [path.name for path in paths] == [jar.file_name for jar in jars]
     assert all(jar.is_content_of(path) for jar, path in zip(jars, paths, strict=True))
-    assert sorted(folder.iterdir()) == sorted(paths)
+    assert sorted(folder.glob("*.jar")) == sorted(folder.glob("[!.]*")) == sorted(paths)
     fetch(jars, folder, repository.url, Quiet())
     assert len(repository.asked) == 20
+
+
+def test_two_who_fetch_at_once_download_once(repository: Repository, tmp_path: Path) -> None:
+    jars = [repository.publish(f"tool{number}", bytes([number]) * 1000) for number in range(20)]
+    both = [
+        threading.Thread(target=fetch, args=(jars, tmp_path / "jars", repository.url, Quiet()))
+        for _ in range(2)
+    ]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
+    assert sorted(repository.asked) == sorted(jar.file_name for jar in jars)
 
 
 def test_what_the_local_maven_repository_has_is_not_downloaded(
@@ -142,14 +155,14 @@ def test_a_download_that_keeps_breaking_off_leaves_no_half_jar(
     repository.cut["tool-1.2.jar"] = 99
     with pytest.raises(DownloadError, match=r"cannot download tool-1\.2\.jar from http://127"):
         fetch([jar], tmp_path / "jars", repository.url, Quiet())
-    assert list((tmp_path / "jars").iterdir()) == []
+    assert list((tmp_path / "jars").glob("*.jar")) == []
 
 
 def test_another_content_than_the_locks_is_refused(repository: Repository, tmp_path: Path) -> None:
     repository.publish("tool", b"evil")
     with pytest.raises(DownloadError, match="not the file that the lock names"):
         fetch([make_jar("tool", b"tool")], tmp_path / "jars", repository.url, Quiet())
-    assert list((tmp_path / "jars").iterdir()) == []
+    assert list((tmp_path / "jars").glob("*.jar")) == []
 
 
 def test_a_repository_without_the_jar_is_named(repository: Repository, tmp_path: Path) -> None:
@@ -162,7 +175,7 @@ def test_what_arrived_before_a_failure_is_kept(repository: Repository, tmp_path:
     good = [repository.publish(f"good{number}", b"good") for number in range(4)]
     with pytest.raises(DownloadError):
         fetch([*good, make_jar("missing", b"")], tmp_path / "jars", repository.url, Quiet())
-    kept = {path.name for path in (tmp_path / "jars").iterdir()}
+    kept = {path.name for path in (tmp_path / "jars").glob("*.jar")}
     assert kept <= {jar.file_name for jar in good}
     repository.asked.clear()
     fetch(good, tmp_path / "jars", repository.url, Quiet())
