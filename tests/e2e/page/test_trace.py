@@ -253,6 +253,7 @@ def test_a_record_with_a_hundred_thousand_sources_is_sampled_counted_listed_and_
     print("tasks of more than 50 ms:", [round(task) for task in long_tasks(page)])
 
 
+@pytest.mark.thorough
 def test_what_is_beyond_the_drawing_leads_to_the_table(page, large):
     more = quote(f"{MANY}#{SOURCE}:200", safe="")
     opens(page, f"{large}#/app/{MANY}/trace?node={GROUP}&partition=0&offset=0&more={more}")

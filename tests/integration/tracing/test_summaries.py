@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +41,21 @@ class Store(DeltaFlowStore):
         self._offsets[1] += len(blocks)
 
     def run(self, application_id: str, began: int) -> None:
+        self.run_all({application_id: began})
+
+    def run_all(self, began: Mapping[str, int]) -> None:
         self.tell(
-            event(contract.APPLICATION_STARTED, application_id=application_id, time=began, name="job"),
-            event(contract.RUN_COMMITTED, application_id=application_id, time=began, run=began, blocks=1),
-            event(contract.APPLICATION_ENDED, application_id=application_id, time=began + 9),
+            *(
+                message
+                for application_id, at in began.items()
+                for message in (
+                    event(contract.APPLICATION_STARTED, application_id=application_id, time=at, name="job"),
+                    event(contract.RUN_COMMITTED, application_id=application_id, time=at, run=at, blocks=1),
+                    event(contract.APPLICATION_ENDED, application_id=application_id, time=at + 9),
+                )
+            )
         )
-        self.send(block(began, application_id=application_id))
+        self.send(*(block(at, application_id=application_id) for application_id, at in began.items()))
 
 
 @pytest.fixture
@@ -104,14 +113,15 @@ def test_a_deleted_application_is_not_listed_any_more(store: Store, questions: L
 
 def test_the_newest_come_first_and_no_more_are_read_than_are_taken(tmp_path: Path) -> None:
     store = Store(tmp_path / "flows")
-    began = {f"app-{at}": 1_000 + at * 7 % 150 for at in range(150)}
-    for application_id, at in began.items():
-        store.run(application_id, at)
+    began = {f"app-{at}": 1_000 + at * 7 % 300 for at in range(300)}
+    by_time = sorted(began.items(), key=lambda item: item[1])
+    for first in range(0, len(by_time), 10):
+        store.run_all(dict(by_time[first : first + 10]))
     store.tell(event(contract.ALIVE, application_id="app-0", time=99_999))  # of a session that goes on
     questions = LineageQueries(store, time_budget_s=60)
     listed = questions.newest_applications()
     newest = [next(listed).application_id for _ in range(20)]
-    assert len(store.read) < 150
+    assert len(store.read) < 300
     order = sorted(began, key=lambda name: (-began[name], name))
     assert newest == order[:20]
     assert [*newest, *(application.application_id for application in listed)] == order

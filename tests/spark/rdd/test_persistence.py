@@ -252,6 +252,7 @@ def test_what_the_same_rdd_gave_several_times_is_told_apart(run: Run, tmp_path: 
             assert application.sources_of(part, row) == {("in.txt", int(text))}, name
 
 
+@pytest.mark.thorough
 def test_what_several_threads_read_at_once_is_right_or_a_bound(run: Run, tmp_path: Path) -> None:
     source = tmp_path / "in.txt"
     source.write_text("".join(f"{i}\n" for i in range(60)))
@@ -278,6 +279,7 @@ def test_what_several_threads_read_at_once_is_right_or_a_bound(run: Run, tmp_pat
             assert not trace.exact or rows_at(trace, "source") == {("in.txt", int(text))}
 
 
+@pytest.mark.thorough
 def test_a_record_that_may_be_in_an_unknown_run_is_not_said_to_go_nowhere(run: Run, tmp_path: Path) -> None:
     source = tmp_path / "in.txt"
     source.write_text("".join(f"{i}\n" for i in range(40)))
@@ -310,6 +312,7 @@ def test_a_record_that_may_be_in_an_unknown_run_is_not_said_to_go_nowhere(run: R
         assert not trace.exact
 
 
+@pytest.mark.thorough
 def test_what_found_no_room_in_a_cache_and_was_read_in_part_is_known(run: Run, tmp_path: Path) -> None:
     """Spark hangs up on the worker that computes it: no end of it is accepted, nor does it come to one."""
     source = tmp_path / "in.txt"

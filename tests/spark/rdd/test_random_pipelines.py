@@ -173,7 +173,7 @@ def examples(count: int) -> Callable[[Any], Any]:
     )
 
 
-@examples(2)
+@examples(1)
 @given(steps=pipelines())
 def test_some_traces_equal_the_naive_interpreters(
     steps: Steps, kafka: Any, tmp_path_factory: pytest.TempPathFactory

@@ -265,6 +265,7 @@ def test_keys_that_do_not_equal_themselves_are_told_where_a_merge_spills(run: Ru
         run(job, spark_python_worker_memory="1m")
 
 
+@pytest.mark.thorough
 def test_records_of_an_action_that_failed_are_no_result(run: Run, tmp_path: Path) -> None:
     source = tmp_path / "in.txt"
     source.write_text("".join(f"{i}\n" for i in range(40)))

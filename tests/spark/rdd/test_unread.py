@@ -246,13 +246,13 @@ def run_cases(servers: str, folder: Path, cases: Mapping[str, Any]) -> Outcome:
     return Outcome(application, found, dict(zip(cases, sinks, strict=True)))
 
 
-@pytest.mark.parametrize("name", sampled(CASES, 3))
+@pytest.mark.parametrize("name", sampled(CASES, 6))
 def test_the_records_are_those_without_lineage(outcome: Outcome, name: str) -> None:
     without, with_lineage, _ = outcome.results[name]
     assert with_lineage == without
 
 
-@pytest.mark.parametrize("name", sampled(CASES, 3))
+@pytest.mark.parametrize("name", sampled(CASES, 6))
 def test_each_record_of_the_sink_is_traced_to_its_sources(outcome: Outcome, name: str) -> None:
     without, _, splits = outcome.results[name]
     application, sink = outcome.application, outcome.sinks[name]
@@ -276,7 +276,7 @@ def test_each_record_of_the_sink_is_traced_to_its_sources(outcome: Outcome, name
         assert origins == flat(expected), found.record_id
 
 
-@pytest.mark.parametrize("name", sampled(CASES, 3))
+@pytest.mark.parametrize("name", sampled(CASES, 6))
 def test_each_source_of_a_record_is_traced_to_it(outcome: Outcome, name: str) -> None:
     application, sink = outcome.application, outcome.sinks[name]
     records = application.questions.records(
