@@ -6,8 +6,8 @@ Rows are paired by their texts as multisets, and what is left by the keys or for
 from __future__ import annotations
 
 from lineage_service.lineage import ChangedOutput, OutputDifferences
-from lineage_service.replays.alignment import corresponding_texts
 from lineage_service.replays.verification import Sides
+from spark_agent.contract.row_alignment import corresponding_texts
 
 __all__ = ["have_differences", "have_new_rows", "output_differences"]
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lineage_service.lineage import AskedRecord, ReplayedOutput, Verdict
-from lineage_service.replays.alignment import are_close, corresponding_texts
 from lineage_service.replays.text_table import TextTable
 from spark_agent import contract
+from spark_agent.contract.row_alignment import are_close, corresponding_texts
 
 __all__ = ["Sides", "Verified", "verified", "worst"]
 

@@ -46,13 +46,25 @@ class Application:
         pages = self.client.trace(self.id, direction="backward", path=path, row=0, depth=1, limit=1)
         return str(next(pages)["start_node"])
 
-    def neighbours(self, node_ids: frozenset[str], direction: str) -> frozenset[str]:
-        """The operations before (`backward`) or after them (`forward`); those that have none stay."""
+    def neighbours(self, node_ids: frozenset[str], direction: str, steps: int = 1) -> frozenset[str]:
+        """The operations steps before (`backward`) or after them (`forward`). Those at an end stay."""
         near, far = ("target", "source") if direction == "backward" else ("source", "target")
-        neighbours: set[str] = set()
-        for node_id in node_ids:
-            neighbours |= {edge[far] for edge in self.edges if edge[near] == node_id} or {node_id}
-        return frozenset(neighbours)
+        for _ in range(steps):
+            further: set[str] = set()
+            for node_id in node_ids:
+                further |= {edge[far] for edge in self.edges if edge[near] == node_id} or {node_id}
+            if further == node_ids:
+                break
+            node_ids = frozenset(further)
+        return node_ids
+
+    def all_before(self, node_ids: frozenset[str]) -> frozenset[str]:
+        """These operations, and all that lead to them."""
+        seen, new = set(node_ids), set(node_ids)
+        while new:
+            new = {edge["source"] for edge in self.edges if edge["target"] in new} - seen
+            seen |= new
+        return frozenset(seen)
 
 
 def normal_path(path: str) -> str:

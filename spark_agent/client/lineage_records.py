@@ -6,11 +6,9 @@ are needed; nothing of it runs on executors.
 
 from __future__ import annotations
 
-import json
 import sys
-import urllib.parse
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,16 +16,15 @@ from typing import Any
 from spark_agent.client import frames
 from spark_agent.client.application import Application, normal_path
 from spark_agent.client.http import TraceError
+from spark_agent.client.input_rows import InputRows, input_rows
 from spark_agent.client.missing_rows import MissingRow
+from spark_agent.client.replays import Chosen
+from spark_agent.client.sides import sides_before
+from spark_agent.client.trace_starts import Start, queries_of, start_of
 
 #: The API traces so many at once, and more are a mistake.
 MOST_STARTS = 10_000
-#: Of one query: its address is of that many bytes at most.
-_STARTS_AT_ONCE, _BYTES_AT_ONCE = 1_000, 50_000
 _QUERIES_AT_ONCE = 4
-
-Start = tuple[tuple[str, Any], ...]
-"""Where a trace begins, in the API's parameters."""
 
 NodeRecord = tuple[str, dict[str, Any]]
 """(node id, record as in docs/api.md)"""
@@ -58,7 +55,7 @@ class LineageRecords:
         self._check()
         if self._rerun is not None:
             return self._rerun(row)
-        return replace(self, _starts=(_start(path=self.within, row=row),), _direction="", _collected=[])
+        return replace(self, _starts=(start_of(path=self.within, row=row),), _direction="", _collected=[])
 
     def missing(self, row: int) -> list[MissingRow]:
         """Where row `row` of an input file (from 0) ended in each query of this session that read the file.
@@ -78,11 +75,13 @@ class LineageRecords:
 
     def at(self, partition: int, offset: int) -> LineageRecords:
         """The record at a place of the RDD's partitions."""
-        return self._chosen(_start(node=node, partition=partition, offset=offset) for node in self._node_ids)
+        return self._chosen(
+            start_of(node=node, partition=partition, offset=offset) for node in self._node_ids
+        )
 
     def key(self, key: str) -> LineageRecords:
         """The records with this key, as the captured text says it."""
-        return self._chosen(_start(node=node, key=key) for node in self._node_ids)
+        return self._chosen(start_of(node=node, key=key) for node in self._node_ids)
 
     def filter(self, predicate: Callable[[str], Any]) -> LineageRecords:
         """The records whose text `predicate` takes: the captured value, else the row, else the key."""
@@ -106,7 +105,7 @@ class LineageRecords:
     def _of(self, records: list[NodeRecord]) -> LineageRecords:
         """Exactly these records."""
         starts = tuple(
-            _start(node=node, partition=record["partition"], offset=record["offset"])
+            start_of(node=node, partition=record["partition"], offset=record["offset"])
             for node, record in records
         )
         at = frozenset(node for node, _ in records) or self._node_ids
@@ -114,9 +113,13 @@ class LineageRecords:
 
     # -- moving --------------------------------------------------------------------------------------
 
-    def go_back(self, steps: int = 1) -> LineageRecords:
-        """What these records were made of, so many operations earlier. Records of inputs stay."""
-        return self._moved("backward", steps)
+    def go_back(self, steps: int = 1, path: int | None = None) -> LineageRecords:
+        """What these records were made of, so many operations earlier. Records of inputs stay.
+
+        Where an operation has several inputs, `path` chooses one, in the order of the call: of
+        `left.join(right)`, left is 0.
+        """
+        return self._moved("backward", steps, path)
 
     def go_next(self, steps: int = 1) -> LineageRecords:
         """What became of these records, so many operations later. Records of outputs stay."""
@@ -130,18 +133,18 @@ class LineageRecords:
         """The output records that these went into, of every action."""
         return self._moved("forward", len(self._application.nodes))
 
-    def _moved(self, direction: str, steps: int) -> LineageRecords:
+    def _moved(self, direction: str, steps: int, path: int | None = None) -> LineageRecords:
         begin = self if self._direction in ("", direction) else self._of(self.collect())
-        node_ids = begin._node_ids
-        for _ in range(steps):
-            further = self._application.neighbours(node_ids, direction)
-            if further == node_ids:
-                break
-            node_ids = further
+        if path is None:
+            node_ids = self._application.neighbours(begin._node_ids, direction, steps)
+        else:
+            node_ids = sides_before(self._application, begin._node_ids, path, steps)
         starts = begin._starts
         if starts is None:
             starts = begin._of(begin.collect(MOST_STARTS))._starts
-        return LineageRecords(self._application, node_ids, starts, direction)
+        moved = LineageRecords(self._application, node_ids, starts, direction)
+        # What lies behind one side is reached from its records alone, not over the other side.
+        return moved if path is None else moved._of(moved.collect(MOST_STARTS))
 
     def backward(self, predicate: Callable[[str], Any] | None = None, **place: Any) -> Any:
         """The input rows that the chosen records were made of, as a DataFrame.
@@ -163,6 +166,65 @@ class LineageRecords:
                 raise TraceError("say row=, or key=, or partition= and offset=")
             chosen = choose(**place)
         return chosen if predicate is None else chosen.filter(predicate)
+
+    # -- running again --------------------------------------------------------------------------------
+
+    def replay(self, without: Callable[[str], Any] | LineageRecords | None = None) -> Any:
+        """The output that these records are in, made again of only the input rows that they were made of.
+
+        An RDD with a `report`; Spark runs it when it is used. With `without`, it is made of all input rows
+        but some: those of these records whose text the predicate takes, or those that another trace came to.
+        Raises TraceError.
+        """
+        chosen = self._of_one_operation()
+        if without is None:
+            return chosen.replay()
+        if isinstance(without, LineageRecords):
+            if without._application.id != self._application.id:
+                raise TraceError("the rows that are to be left out are of another application")
+            return chosen.replay_without(without._input_rows())
+        return chosen.replay_without(chosen.rows_with(without))
+
+    def rdd(self) -> Any:
+        """These records as an RDD of what the operation gave: objects of Python, for any operation of RDDs.
+
+        They are made again of the input rows that they were made of. Of an action, they are the records that
+        it took. `report.exact` says whether others may be among them. Raises TraceError.
+        """
+        at = self.go_back() if self._is_of_sink() else self
+        records = at.collect(MOST_STARTS)
+        chosen = at._of(records)._of_one_operation()
+
+        def reached(starts: Sequence[Start]) -> list[dict[str, Any]]:
+            node_ids = frozenset({chosen.node_id})
+            into = LineageRecords(self._application, node_ids, tuple(starts), "forward")
+            return [record for _, record in into.collect()]
+
+        texts = [] if at is self else [_text(record) for _, record in self.collect(MOST_STARTS)]
+        return chosen.rdd([record for _, record in records], reached, texts)
+
+    def _input_rows(self) -> InputRows:
+        self._check()
+        chosen = self if not self._direction else self._of(self.collect(MOST_STARTS))
+        if chosen._starts is None:
+            raise TraceError("choose the rows that are to be left out: with row(), key(), at() or filter()")
+        return input_rows(self._application.client, self._application.id, chosen._starts)
+
+    def _is_of_sink(self) -> bool:
+        nodes = self._application.nodes
+        return all(nodes[node_id]["kind"] == "sink" for node_id in self._node_ids)
+
+    def _of_one_operation(self) -> Chosen:
+        self._check()
+        chosen = self if not self._direction else self._of(self.collect(MOST_STARTS))
+        if self._rerun is not None or len(chosen._node_ids) != 1:
+            names = sorted(str(self._application.nodes[node_id]["name"]) for node_id in chosen._node_ids)
+            raise TraceError(
+                "a replay in a session is of records of one operation of RDDs: these are of "
+                + (", ".join(names) or "a query of DataFrames")
+            )
+        (node_id,) = chosen._node_ids
+        return Chosen(self._application, node_id, chosen._starts)
 
     # -- what is there -------------------------------------------------------------------------------
 
@@ -200,7 +262,7 @@ class LineageRecords:
             )
         is_exact = True
         with ThreadPoolExecutor(_QUERIES_AT_ONCE, "lineage-trace") as pool:
-            for result in pool.map(self._query, _queries(self._starts)):
+            for result in pool.map(self._query, queries_of(self._starts)):
                 is_exact &= result.is_exact
                 yield from result.records
         if not is_exact:
@@ -289,38 +351,6 @@ def records_of_all(chosen: Sequence[LineageRecords]) -> LineageRecords:
         starts |= dict.fromkeys(begin._starts or ())
     node_ids = frozenset(node for records in chosen for node in records._node_ids)
     return LineageRecords(chosen[-1]._application, node_ids, tuple(starts))
-
-
-def _queries(starts: Iterable[Start]) -> Iterator[dict[str, Any]]:
-    """As parameters of as few queries as possible. A key may stand for many records, so it has its own."""
-    batch: list[dict[str, Any]] = []
-    size = 0
-    for start in starts:
-        one = dict(start)
-        if "key" in one:
-            yield one
-            continue
-        if "offset" in one:
-            number = str(one["node"]).rpartition("#")[2]
-            one = {"record": f"{number}#{one['partition']}#{one['offset']}"}
-        more = len(urllib.parse.quote(json.dumps(one, separators=(",", ":")))) + len("%2C")
-        if batch and (len(batch) == _STARTS_AT_ONCE or size + more > _BYTES_AT_ONCE):
-            yield _query_of(batch)
-            batch, size = [], 0
-        batch.append(one)
-        size += more
-    if batch:
-        yield _query_of(batch)
-
-
-def _query_of(starts: list[dict[str, Any]]) -> dict[str, Any]:
-    if len(starts) == 1:
-        return starts[0]
-    return {"starts": json.dumps(starts, separators=(",", ":"))}
-
-
-def _start(**parameters: Any) -> Start:
-    return tuple(sorted(parameters.items()))
 
 
 def _text(record: Mapping[str, Any]) -> str | None:

@@ -19,9 +19,9 @@ def captured(session: Session, pipeline: Pipeline, *, writes_headers: bool) -> C
         for function in pipeline.functions:
             if isinstance(function, Operator):
                 function.skip_failing()
-    if session.scope.is_in_inner_job:
-        return Capture(pipeline.functions, None)
     nodes, input_node, settings = pipeline.nodes, pipeline.input_node, session.settings
+    if session.scope.is_in_inner_job or nodes[-1].is_left_out:
+        return Capture(pipeline.functions, None)
     numbers = tuple(node.number for node in nodes)
     published = [node.number for node in nodes if node.is_published]
     plan = Plan(

@@ -68,6 +68,7 @@ class Node:
     has_sides: bool = False  # its records are pairs (key, (side, value)) of a join
     is_persisted: bool = False  # it was persisted or checkpointed, and the event of that was published
     by_id: bool = False  # a DataFrame was made of it, whose rows name its records by ids
+    is_left_out: bool = False  # of a replay in the session, which is no part of the job: never published
     sides: tuple[int, ...] = ()  # of a cartesian product: the nodes that stand for its two sides
     _origins: Origins | None = None  # once they were asked for
 

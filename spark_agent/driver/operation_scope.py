@@ -44,6 +44,7 @@ class OperationScope:
     def __init__(self, context: Any, events: EventPublisher) -> None:
         self._context, self._events = context, events
         self._numbers = itertools.count()
+        self._left_out_numbers = itertools.count(-1, -1)  # the job's own are those of any other run of it
         self._local = threading.local()
         #: Why the queries of SparkSessions are not followed; empty where they are.
         self.dataframes_off = ""
@@ -57,17 +58,30 @@ class OperationScope:
         return next(self._numbers)
 
     def new_node(self, name: str, **fields: Any) -> Node:
-        """A node in the current operation; outside of one it is public."""
+        """A node in the current operation; outside of one it is public.
+
+        What is made of a node that is left out of the lineage is left out, too.
+        """
         frames = self.frames
-        site = frames[0].call_site if frames else call_site()
-        number = None
-        if frames and frames[-1].reserved is not None:
-            number, frames[-1].reserved = frames[-1].reserved, None
-        node = Node(self.next_number() if number is None else number, name, call_site=site, **fields)
+        if any(parent.is_left_out for parent in fields.get("parents", ())):
+            node = Node(next(self._left_out_numbers), name, is_left_out=True, **fields)
+        else:
+            site = frames[0].call_site if frames else call_site()
+            number = None
+            if frames and frames[-1].reserved is not None:
+                number, frames[-1].reserved = frames[-1].reserved, None
+            node = Node(self.next_number() if number is None else number, name, call_site=site, **fields)
         if frames:
             frames[0].nodes.append(node)
             node.operation = UNNAMED_OPERATION
         return node
+
+    def left_out_source(self, name: str, *, is_plain: bool) -> Node:
+        """The node of an RDD that is read for a question about lineage, not by the job."""
+        number = next(self._left_out_numbers)
+        return Node(
+            number, name, kind="source", relation=contract.SOURCE, is_plain=is_plain, is_left_out=True
+        )
 
     def node_of(self, dataset: Any) -> Node:
         """The node of an RDD; one that the agent did not see being made becomes a source."""
@@ -205,3 +219,9 @@ class OperationScope:
     def is_in_inner_job(self) -> bool:
         """Does this thread start the jobs of a transformation?"""
         return getattr(self._local, "is_in_inner_job", False)
+
+
+def is_left_out(dataset: Any) -> bool:
+    """Is an RDD made of what was read for a question about lineage, so that it is no part of the job?"""
+    node: Node | None = getattr(dataset, "_lineage_node", None)
+    return node is not None and node.is_left_out

@@ -22,6 +22,7 @@ from spark_agent.driver import monkeypatch, outcome, summaries
 from spark_agent.driver.event_publisher import EventPublisher
 from spark_agent.driver.node_publisher import NodePublisher
 from spark_agent.driver.operation_scope import OperationScope
+from spark_agent.driver.recipes import Recipes
 from spark_agent.worker.manifests import Manifests
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Session:
         self.events = EventPublisher(context, self.application_id, self.settings, self.notices)
         self.nodes = NodePublisher(self.events)
         self.scope = OperationScope(context, self.events)
+        self.recipes = Recipes()
         parameter = Manifests()
         parameter.publish = lambda manifest: self.events.publish_manifest(json.loads(manifest))
         self.manifests = Accumulator(MANIFESTS_ACCUMULATOR, [], parameter)

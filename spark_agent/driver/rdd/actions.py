@@ -20,6 +20,7 @@ from spark_agent.driver import partitions
 from spark_agent.driver.call_sites import call_site
 from spark_agent.driver.monkeypatch import like
 from spark_agent.driver.nodes import Node, bound_reason, failure_reason
+from spark_agent.driver.operation_scope import is_left_out
 from spark_agent.driver.rdd.batch_formats import plain_form
 from spark_agent.driver.rdd.batch_headers import (
     can_go_through_worker,
@@ -73,7 +74,7 @@ def run_job(session: Session, original: Action) -> Action:
     """SparkContext.runJob: what its function makes of the partitions is not known."""
 
     def action(self: Any, rdd: Any, *args: Any, **kwargs: Any) -> Any:
-        if session.scope.frames:
+        if session.scope.frames or is_left_out(rdd):
             return original(self, rdd, *args, **kwargs)
         sink = _sink(session, "runJob", rdd, contract.DATASET)
         sink.make_inexact(bound_reason("runJob", contract.DATASET))
@@ -83,9 +84,11 @@ def run_job(session: Session, original: Action) -> Action:
 
 
 def _sink(session: Session, name: str, dataset: Any, relation: str) -> Node:
-    return session.scope.new_node(
+    sink = session.scope.new_node(
         name, kind="sink", relation=relation, parents=[session.scope.node_of(dataset)]
     )
+    session.recipes.add_sink(sink.number, dataset, is_saved=name in SAVERS)
+    return sink
 
 
 def _run(session: Session, sink: Node, inputs: list[Any], action: Callable[[], Any]) -> Any:
@@ -126,13 +129,16 @@ def _publish_failure(session: Session, sink: Node, error: BaseException) -> None
 
 
 def _top_level(session: Session, original: Action, action: Action) -> Action:
-    """`action` where the user calls it; inside another operation the original."""
+    """`action` where the user calls it; inside another operation the original.
+
+    So is what a program does with a replay in the session.
+    """
 
     def dispatched(self: Any, *args: Any, **kwargs: Any) -> Any:
         frames = session.scope.frames
-        if not frames:
+        if not frames and not is_left_out(self):
             return action(self, *args, **kwargs)
-        if frames[0].name in ACTIONS:
+        if frames and frames[0].name in ACTIONS:
             return original(self, *args, **kwargs)
         with (
             session.scope.adapting(adapter=None, indexed_adapter=None),
@@ -320,6 +326,7 @@ def _save_as_text_file(session: Session, original: Action) -> Action:
             sink.make_sink("saveAsTextFile")
             sink.description, sink.dataset = str(path), partitions.dataset(str(path), "text")
             sinks.append(sink)
+            session.recipes.add_sink(sink.number, self, is_saved=True)
             session.nodes.publish(sink)
             session.context.setLocalProperty(ACTION, str(sink.number))
 

@@ -75,6 +75,7 @@ def _operation(
         with session.scope.operation(name, _rdds_in(self, *args, *kwargs.values())) as frame:
             result = function(self, *args, **kwargs)
         session.scope.finish(frame, result)
+        session.recipes.add(name, (self, *args), kwargs, result)
         return result
 
     return like(original, hiding(operation))

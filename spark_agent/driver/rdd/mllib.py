@@ -16,6 +16,7 @@ from spark_agent.driver.call_sites import called
 from spark_agent.driver.module_imports import when_imported
 from spark_agent.driver.monkeypatch import is_rdd, like
 from spark_agent.driver.nodes import Node, failure_reason
+from spark_agent.driver.operation_scope import is_left_out
 from spark_agent.driver.rdd.batch_headers import is_pipelinable, through_worker
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def install(session: Session) -> None:
 def _call(session: Session, original: Callable[..., Any]) -> Callable[..., Any]:
     def callJavaFunc(sc: Any, func: Any, *args: Any) -> Any:
         inputs = [argument for argument in args if is_rdd(argument)]
-        if not inputs or session.scope.frames:
+        if not inputs or session.scope.frames or any(map(is_left_out, inputs)):
             return original(sc, func, *args)
         sink = session.scope.new_node(
             called(),

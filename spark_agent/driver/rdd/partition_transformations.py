@@ -72,6 +72,7 @@ def context_union(session: Session, original: Operation) -> Operation:
             result = original(self, parts)
             _concatenate(session, result, parts)
         session.scope.finish(frame, result)
+        session.recipes.add("union", (list(rdds),), {}, result, is_of_context=True)
         return result
 
     return like(original, hiding(union))

@@ -41,13 +41,17 @@ def replacements(session: Session, original: Callable[[str], Operation]) -> dict
 def _persisting(session: Session, original: Operation) -> Operation:
     def persist(self: Any, *args: Any, **kwargs: Any) -> Any:
         node = session.scope.node_of(self)
-        if not node.is_persisted:
+        if not node.is_persisted and not node.is_left_out:
             node.is_persisted = True
             session.events.emit(contract.PERSISTED, node=node.number)
-        if original.__name__ != "persist":
+        is_checkpoint = original.__name__ != "persist"
+        if is_checkpoint:
             _describe_before(node)
         write_headers(self)
-        return original(self, *args, **kwargs)
+        result = original(self, *args, **kwargs)
+        if is_checkpoint:
+            session.recipes.cut(self)
+        return result
 
     return like(original, hiding(persist))
 

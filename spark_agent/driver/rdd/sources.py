@@ -64,7 +64,10 @@ def source(session: Session, name: str, original: Callable[..., Any]) -> Callabl
             node.description = str(args[0] if args else kwargs.get(parameter))
             length = kwargs.get("recordLength", args[1] if len(args) > 1 else 0)
             _note_files(node, name, result._jrdd, self._jsc.hadoopConfiguration(), length)
-        return result if replay is None else replay.restricted(result, node, is_copy=is_copy)
+        if replay is not None:
+            return replay.restricted(result, node, is_copy=is_copy)
+        session.recipes.add_source(result)
+        return result
 
     return like(original, hiding(maker))
 

@@ -94,7 +94,7 @@ class Restriction:
     def _restricted(self, dataset: Any, node: Node, source: Source, *, is_copy: bool) -> tuple[Any, str]:
         """What is read in place of the source, and which way that is. Raises CannotRestrictError."""
         count, texts = source.get("partitions"), source.get("texts")
-        is_text = _is_text(dataset) and node.name == "textFile"
+        is_text = reads_texts(dataset) and node.name == "textFile"
         if self._mode == "only" and texts is not None and is_text and count is not None:
             self._describe(dataset, node, source)
             return literal(dataset, texts, count), "literal"
@@ -142,7 +142,7 @@ def _in_words(source: Source) -> str:
     return f"{source['name']} at {site}" if site else str(source["name"])
 
 
-def _is_text(dataset: Any) -> bool:
+def reads_texts(dataset: Any) -> bool:
     from pyspark.serializers import UTF8Deserializer
 
     return type(dataset._jrdd_deserializer) is UTF8Deserializer

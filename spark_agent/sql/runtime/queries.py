@@ -69,7 +69,13 @@ class Queries:
         self._re_executions = ReExecutions(session.scope.next_number, events.emit, events.publish_manifest)
         self._fits = Fits(session, jvm.manifests.add, is_pinned=jvm.is_pinned)
         self._rdd_boundary = RddBoundary(
-            session, jvm, self._catalyst, persisted_nodes, self._re_executions, self._fits
+            session,
+            jvm,
+            self._catalyst,
+            persisted_nodes,
+            self._re_executions,
+            self._fits,
+            self._leave_out_frame,
         )
         self._scans = FileScans(self._catalyst, persisted_nodes, self._rdd_boundary)
         self._taps = TapFactory(session, jvm)

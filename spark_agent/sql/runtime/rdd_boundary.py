@@ -21,6 +21,7 @@ from spark_agent.delivery.log import logger
 from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver.monkeypatch import frame_class, is_rdd, like, rdd_module
 from spark_agent.driver.nodes import Node
+from spark_agent.driver.operation_scope import is_left_out
 from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.py4j_errors import in_short
 from spark_agent.sql.runtime.fits import Fits
@@ -49,8 +50,11 @@ class RddBoundary:
         persisted_nodes: PersistedNodes,
         re_executions: ReExecutions,
         fits: Fits,
+        leave_out: Callable[[Any], None],
     ) -> None:
+        """`leave_out` keeps the queries of a DataFrame out of the lineage of the job."""
         self._session, self._jvm, self._catalyst, self._fits = session, jvm, catalyst, fits
+        self._leave_out = leave_out
         self._persisted_nodes, self._re_executions = persisted_nodes, re_executions
         self._local = threading.local()
         self._lock = threading.Lock()
@@ -142,6 +146,10 @@ class RddBoundary:
         def _create_dataframe(self: Any, data: Any, *args: Any, **kwargs: Any) -> Any:
             if session.scope.frames:
                 return original(self, data, *args, **kwargs)
+            if is_left_out(data):
+                result = original(self, data, *args, **kwargs)
+                leave_out(result)
+                return result
             local.pickled = None
             local.is_creating = True
             try:
@@ -157,7 +165,7 @@ class RddBoundary:
                 if pickled is not None:
                     attempt(pickled)
 
-        attempt = self._safe(self._remember_rdd)
+        attempt, leave_out = self._safe(self._remember_rdd), self._safe(self._leave_out)
         return like(original, hiding(_create_dataframe))
 
     def _to_java(self, original: Callable[[Any], Any]) -> Callable[[Any], Any]:

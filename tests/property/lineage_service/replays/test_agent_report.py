@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from lineage_service.errors import InvalidQueryError
 from lineage_service.replays.agent_report import read_report
-from lineage_service.replays.alignment import are_close, corresponding_texts
 from lineage_service.replays.requested_rows import named_rows
+from spark_agent.contract.row_alignment import are_close, corresponding_texts
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lineage_service.replays.alignment import are_close, common_key, corresponding_texts
+from spark_agent.contract.row_alignment import are_close, common_key, corresponding_texts
 
 
 @pytest.mark.parametrize(

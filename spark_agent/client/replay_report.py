@@ -1,0 +1,139 @@
+"""What a replay in the session read, and whether the records that were asked for came out again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from spark_agent.contract.row_alignment import are_close, corresponding_texts
+from spark_agent.driver.replay.rebuilt_rdds import SourceRead
+from spark_agent.worker.record_choices import OutputTexts, RowsSeen
+
+__all__ = ["OutputRow", "ReplayReport"]
+
+#: Rows of the replay that are looked at for what stands in the place of a row that is not there, by task.
+_MOST_OTHERS = 1_000
+_ORDER = ("reproduced", "close", "changed", "no")
+_NO_TEXT = "its text in the original is not known, so it cannot be compared"
+
+
+@dataclass(frozen=True)
+class OutputRow:
+    """A record that was asked for: its text then, and what the replay has in its place."""
+
+    path: str | None
+    row: int | None
+    was: str | None
+    now: str | None
+    verdict: str
+    why: str = ""
+
+    def __str__(self) -> str:
+        place = "" if self.path is None else f"{self.path}:{(self.row or 0) + 1}  "
+        changed = f" -> {self.now}" if self.verdict in ("close", "changed") else ""
+        why = f" ({self.why})" if self.why else ""
+        return f"{self.verdict:<10}  {place}{'' if self.was is None else self.was}{changed}{why}"
+
+
+@dataclass(frozen=True)
+class ReplayReport:
+    """`mode`: `only` the rows of the lineage, all `without` some, or `all`. `rows` of `of` are named.
+
+    `exact`: no other records than those that were asked for can be among the results of `rdd()`.
+    """
+
+    mode: str
+    rows: int
+    of: int | None
+    sources: tuple[SourceRead, ...]
+    exact: bool
+    notes: tuple[str, ...]
+    asked: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    dataset: Any = field(default=None, repr=False)  # whose records are rows of a text output, if any
+
+    @property
+    def verdict(self) -> str:
+        """`reproduced`, `close`, `changed` or `no`, as of `lineage replay`: the worst of `outputs`.
+
+        Asking runs the replay, once.
+        """
+        verdicts = [output.verdict for output in self.outputs]
+        return max(verdicts, key=_ORDER.index, default="no")
+
+    @property
+    def outputs(self) -> tuple[OutputRow, ...]:
+        """What became of each record that was asked for. Asking runs the replay, once."""
+        return self._verified[0]
+
+    @property
+    def extra(self) -> int | None:
+        """Rows of the replay that nobody asked for; None where they are not counted."""
+        return self._verified[1]
+
+    @cached_property
+    def _verified(self) -> tuple[tuple[OutputRow, ...], int | None]:
+        texts = [record["text"] for record in self.asked]
+        if self.dataset is None or not texts or None in texts:
+            return tuple(_row(record, None, "no", _NO_TEXT) for record in self.asked), None
+        look = OutputTexts(texts, _MOST_OTHERS)
+        seen = self.dataset.mapPartitions(look).collect()
+        return verified(self.asked, seen)
+
+    def __str__(self) -> str:
+        of = "" if self.of is None else f" of {self.of:,}"
+        rows = f"{self.rows:,}{of} rows"
+        read = {"only": f"{rows}", "without": f"all but {rows}", "all": "all rows"}[self.mode]
+        whole = [
+            f"{source.name} is read whole: {source.why}"
+            for source in self.sources
+            if source.way == "whole" and source.why
+        ]
+        return "\n".join((f"replay of {read} of the inputs", *whole, *self.notes))
+
+
+def verified(
+    asked: Sequence[Mapping[str, Any]], seen: Sequence[RowsSeen]
+) -> tuple[tuple[OutputRow, ...], int]:
+    """What became of rows whose texts are known, and how many other rows are there. As multisets."""
+    counts: Counter[str] = Counter()
+    for part in seen:
+        counts.update(part.asked)
+    others = [text for part in seen for text in part.others]
+    rows: list[OutputRow | None] = []
+    for record in asked:
+        text = record["text"]
+        is_there = counts[text] > 0
+        counts[text] -= is_there
+        rows.append(_row(record, text, "reproduced") if is_there else None)
+    placed = _in_their_place(
+        [record["text"] for record, row in zip(asked, rows, strict=True) if row is None], others
+    )
+    missing = iter(placed)
+    outputs = [
+        _row(record, *next(missing)) if row is None else row for record, row in zip(asked, rows, strict=True)
+    ]
+    total = sum(part.rows for part in seen)
+    return tuple(outputs), total - sum(output.verdict != "no" for output in outputs)
+
+
+def _in_their_place(missing: Sequence[str], others: Sequence[str]) -> list[tuple[str | None, str, str]]:
+    """(text of the replay, verdict, why) of rows that are not there as they were."""
+    placed: dict[int, tuple[str | None, str, str]] = {}
+    left = list(others)
+    for number, was in enumerate(missing):
+        near = next((text for text in left if are_close(was, text)), None)
+        if near is not None:
+            left.remove(near)
+            placed[number] = near, "close", "numbers differ by less than 1e-9 of their size"
+    rest = [number for number in range(len(missing)) if number not in placed]
+    for before, after, key in corresponding_texts([missing[number] for number in rest], left):
+        why = f"the same key: {key}" if key is not None else "no other row has its form"
+        placed[rest[before]] = left[after], "changed", why
+    return [placed.get(number, (None, "no", "")) for number in range(len(missing))]
+
+
+def _row(record: Mapping[str, Any], now: str | None, verdict: str, why: str = "") -> OutputRow:
+    return OutputRow(record["path"], record["row"], record["text"], now, verdict, why)

@@ -1,0 +1,184 @@
+"""How the RDDs of a session were made, so that one can be made again of some rows.
+
+A recipe has an operation's name and its arguments, and recipes in the place of RDDs. It keeps no RDD alive
+but what is read: a source, or one that was made in a way that is not known. A recipe lives as long as an RDD
+that was made by it or of it. Of the files that were written last, it lives longer. Whoever is checkpointed
+forgets how it was made, as in Spark, so a job that goes on for ever keeps no more than Spark does.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_agent.driver.monkeypatch import is_rdd
+from spark_agent.driver.nodes import Node
+
+__all__ = ["MOST_SAVED", "Recipe", "Recipes", "recipe_of"]
+
+#: Actions that wrote files, and whose recipes are kept though nothing else is: a function may hold data.
+MOST_SAVED = 16
+#: Actions whose recipes can be asked for as long as their RDD lives.
+MOST_SINKS = 10_000
+_ELSEWHERE = "it was made in a way that is not known"
+_CHECKPOINTED = "it was checkpointed, and how it was made is forgotten then"
+
+
+@dataclass(eq=False)
+class Recipe:
+    """How one RDD was made. `number` and `name` are those of its node.
+
+    `source` is what is read, without a recipe; then there are no arguments, and `why_whole` says why rows of
+    it cannot be chosen. `place` is that among several results.
+    """
+
+    number: int
+    name: str
+    arguments: Sequence[Any] = ()
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+    source: Any = None
+    why_whole: str = ""
+    place: int | None = None
+    is_of_context: bool = False  # a method of SparkContext, not of the first argument
+
+    @property
+    def parents(self) -> list[Recipe]:
+        """In the order of the arguments."""
+        return list(_recipes_in([*self.arguments, *self.keywords.values()]))
+
+    def lineage(self) -> list[Recipe]:
+        """This one and all that it is made of, parents first. Each is there once."""
+        ordered: list[Recipe] = []
+        seen: set[int] = set()
+        stack: list[tuple[Recipe, bool]] = [(self, False)]
+        while stack:
+            recipe, has_parents_before = stack.pop()
+            if has_parents_before:
+                ordered.append(recipe)
+            elif id(recipe) not in seen:
+                seen.add(id(recipe))
+                stack.append((recipe, True))
+                stack.extend((parent, False) for parent in reversed(recipe.parents))
+        return ordered
+
+
+def recipe_of(dataset: Any) -> Recipe | None:
+    recipe: Recipe | None = getattr(dataset, "_lineage_recipe", None)
+    return recipe
+
+
+class Recipes:
+    """Those of one application. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._by_number: weakref.WeakValueDictionary[int, Recipe] = weakref.WeakValueDictionary()
+        self._sinks: OrderedDict[int, weakref.ref[Recipe]] = OrderedDict()
+        self._saved: OrderedDict[int, Recipe] = OrderedDict()
+        self._lock = threading.Lock()
+
+    # -- what is made ----------------------------------------------------------------------------------
+
+    def add_source(self, dataset: Any) -> None:
+        """`dataset` is read from outside of the application, and its node says so."""
+        if recipe_of(dataset) is None:
+            self._add(dataset, _reading(dataset, ""))
+
+    def add(
+        self,
+        name: str,
+        arguments: Sequence[Any],
+        keywords: Mapping[str, Any],
+        result: Any,
+        *,
+        is_of_context: bool = False,
+    ) -> None:
+        """An operation has given `result`, an RDD or a list of them. The first argument is its own RDD."""
+        results = list(enumerate(result)) if isinstance(result, list) else [(None, result)]
+        for place, dataset in results:
+            node: Node | None = getattr(dataset, "_lineage_node", None)
+            if node is None or node.is_left_out or recipe_of(dataset) is not None:
+                continue
+            recipe = Recipe(
+                node.number,
+                name,
+                tuple(map(self._argument, arguments)),
+                {key: self._argument(value) for key, value in keywords.items()},
+                place=place,
+                is_of_context=is_of_context,
+            )
+            self._add(dataset, recipe)
+
+    def cut(self, dataset: Any) -> None:
+        """`dataset` was just checkpointed."""
+        recipe = recipe_of(dataset)
+        if recipe is not None:
+            recipe.source, recipe.why_whole = _without_recipe(dataset), _CHECKPOINTED
+            recipe.arguments, recipe.keywords = (), {}
+
+    def add_sink(self, number: int, dataset: Any, *, is_saved: bool = False) -> None:
+        """An action with the node `number` takes the records of `dataset`; `is_saved`: into files."""
+        recipe = recipe_of(dataset)
+        if recipe is None:
+            return
+        with self._lock:
+            self._sinks[number] = weakref.ref(recipe)
+            if len(self._sinks) > MOST_SINKS:
+                self._sinks.popitem(last=False)
+            if is_saved:
+                self._saved[number] = recipe
+                if len(self._saved) > MOST_SAVED:
+                    self._saved.popitem(last=False)
+
+    def _argument(self, value: Any) -> Any:
+        if is_rdd(value):
+            return self._of_argument(value)
+        if isinstance(value, (list, tuple)) and any(map(is_rdd, value)):
+            return [self._argument(one) for one in value]
+        return value
+
+    def _of_argument(self, dataset: Any) -> Recipe:
+        recipe = recipe_of(dataset)
+        if recipe is None:
+            recipe = _reading(dataset, _ELSEWHERE)
+            self._add(dataset, recipe)
+        return recipe
+
+    def _add(self, dataset: Any, recipe: Recipe) -> None:
+        dataset._lineage_recipe = recipe
+        self._by_number[recipe.number] = recipe
+
+    # -- what is asked ---------------------------------------------------------------------------------
+
+    def of(self, number: int) -> Recipe | None:
+        """Of the RDD with this node, or of the RDD that this action read. None: it is not there any more."""
+        sink = self._sinks.get(number)
+        return self._by_number.get(number) if sink is None else sink()
+
+    def __len__(self) -> int:
+        """How many are alive."""
+        return len(self._by_number)
+
+
+def _reading(dataset: Any, why_whole: str) -> Recipe:
+    node = dataset._lineage_node
+    return Recipe(node.number, node.name, source=_without_recipe(dataset), why_whole=why_whole)
+
+
+def _without_recipe(dataset: Any) -> Any:
+    """The same RDD as another object: a recipe that held the object itself would keep itself alive."""
+    same = object.__new__(type(dataset))
+    vars(same).update(vars(dataset))
+    vars(same).pop("_lineage_recipe", None)
+    return same
+
+
+def _recipes_in(values: Sequence[Any]) -> Iterator[Recipe]:
+    for value in values:
+        if isinstance(value, Recipe):
+            yield value
+        elif isinstance(value, list) and value and isinstance(value[0], Recipe):
+            yield from _recipes_in(value)

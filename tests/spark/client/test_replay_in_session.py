@@ -1,0 +1,219 @@
+"""Replays in a running session: of outputs, of records of any operation, and without some rows."""
+
+from __future__ import annotations
+
+import gc
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_agent import TraceError, agent, trace
+from tests.support.spark.application import part_rows
+from tests.support.spark.pipelines import write
+from tests.support.spark.sessions import Servers, session
+
+pytestmark = pytest.mark.timeout(1800)
+
+DOCUMENTS = [
+    "a|the cat sat",
+    "a|on the mat",
+    "b|the dog sat",
+    "b|the bird sang",
+    "c|the cat sang and sang",
+    "c|a fish",
+]
+NAMES = ["a|Ann", "b|Bob", "c|Cem", "d|Dee"]
+
+
+def name_and_word(line: str) -> list[tuple[str, str]]:
+    name, _, text = line.partition("|")
+    return [(word, name) for word in text.split()]
+
+
+def name_and_text(line: str) -> tuple[str, str]:
+    name, _, text = line.partition("|")
+    return name, text
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A job that has acted, in a session that goes on."""
+
+    folder: Path
+    context: Any
+    words: Any
+    counts: Any
+    joined: Any
+    own: Any
+
+    def row(self, output: str, text: str) -> Any:
+        """The records of the row of an output with this text."""
+        ((path, row, _),) = [part for part in part_rows(self.folder / output) if part[2] == text]
+        return trace(str(path)).row(row)
+
+
+@pytest.fixture(scope="module")
+def ran(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
+    folder = tmp_path_factory.mktemp("words")
+    documents, names = write(folder / "documents.txt", DOCUMENTS), write(folder / "names.txt", NAMES)
+    with session({**servers.conf, "spark.default.parallelism": "3"}) as context:
+        lines = context.textFile(str(documents), 3)
+        words = lines.flatMap(name_and_word)
+        counts = words.map(lambda pair: (pair[0], 1)).reduceByKey(operator.add, 2)
+        counts.map(lambda pair: f"{pair[0]},{pair[1]}").saveAsTextFile(str(folder / "counts"))
+        texts = lines.map(name_and_text).groupByKey().mapValues(list)
+        joined = texts.join(context.textFile(str(names), 2).map(name_and_text))
+        joined.map(lambda pair: f"{pair[1][1]}: {len(pair[1][0])}").saveAsTextFile(str(folder / "joined"))
+        own = words.distinct().groupByKey().mapValues(list).filter(lambda pair: len(pair[1]) == 1)
+        numbers = own.map(lambda pair: (pair[1][0], 1)).reduceByKey(operator.add)
+        numbers.map(lambda pair: f"{pair[0]},{pair[1]}").saveAsTextFile(str(folder / "own"))
+        lines.zipWithIndex().map(lambda pair: f"{pair[1]} {pair[0]}").saveAsTextFile(str(folder / "numbered"))
+        yield Ran(folder, context, words, counts, joined, own)
+
+
+def published() -> tuple[int, int]:
+    active = agent.active()
+    assert active is not None
+    return active.session.events.committed_runs, active.session.events.emitted_events
+
+
+def test_an_output_comes_out_again_of_its_rows_alone(ran: Ran) -> None:
+    before = published()
+    again = ran.row("counts", "cat,2").replay()
+    assert sorted(again.collect()) == ["and,1", "cat,2", "sang,2", "sat,1", "the,2"]
+    report = again.report
+    assert (report.mode, report.rows, report.of) == ("only", 2, len(DOCUMENTS))
+    assert [source.way for source in report.sources] == ["literal"]
+    assert (report.verdict, report.extra) == ("reproduced", 4)
+    assert "replay of 2 of 6 rows" in str(report)
+    # What a program makes of it is no part of the job, whatever it is.
+    assert again.map(len).cache().distinct().count() == 2
+    again.saveAsTextFile(str(ran.folder / "again"))
+    assert sorted(text for *_, text in part_rows(ran.folder / "again")) == sorted(again.collect())
+    assert again.take(1) == [again.first()]
+    assert published() == before
+    both = again.map(lambda text: text.split(",")[0]).union(ran.counts.keys())  # with an RDD of the job
+    assert both.filter(lambda word: word == "cat").count() == 2
+
+
+def test_both_sides_of_a_join_are_read_again(ran: Ran) -> None:
+    again = ran.row("joined", "Bob: 2").replay()
+    assert again.collect() == ["Bob: 2"]
+    assert (again.report.rows, again.report.of, again.report.verdict) == (
+        3,
+        len(DOCUMENTS) + len(NAMES),
+        "reproduced",
+    )
+
+
+def test_a_row_that_other_rows_decide_on_is_not_said_to_be_reproduced(ran: Ran) -> None:
+    again = ran.row("own", "b,2").replay()
+    assert again.collect() == ["b,5"]
+    assert again.report.verdict == "changed"
+    assert [(output.was, output.now) for output in again.report.outputs] == [("b,2", "b,5")]
+
+
+def test_where_places_matter_all_rows_are_read(ran: Ran) -> None:
+    again = ran.row("numbered", f"4 {DOCUMENTS[4]}").replay()
+    assert again.count() == len(DOCUMENTS)
+    assert again.report.mode == "all"
+    assert again.report.verdict == "reproduced"
+    assert "zipWithIndex" in str(again.report)
+
+
+def test_the_records_of_an_operation_are_there_as_objects(ran: Ran) -> None:
+    cat = ran.row("counts", "cat,2")
+    before = published()
+    assert cat.rdd().collect() == ["cat,2"]
+    assert cat.go_back(2).rdd().collect() == [("cat", 2)]
+    words = cat.go_back(4).rdd()
+    assert sorted(words.collect()) == [("cat", "a"), ("cat", "c")]
+    assert words.report.exact
+    assert words.values().distinct().count() == 2
+    assert cat.go_back_all().rdd().collect() == [DOCUMENTS[0], DOCUMENTS[4]]
+    assert trace(ran.counts).key("sang").rdd().collect() == [("sang", 3)]
+    third = trace(ran.words).at(0, 2).rdd()
+    assert third.collect() == ran.words.glom().collect()[0][2:3]
+    assert published()[1] > before[1]  # the collect of the job's own RDD
+    ((name, (texts, person)),) = ran.row("joined", "Bob: 2").go_back(2).rdd().collect()
+    assert (name, sorted(texts), person) == ("b", ["the bird sang", "the dog sat"], "Bob")
+
+
+def test_without_some_rows_the_whole_output_is_made_again(ran: Ran) -> None:
+    cat = ran.row("counts", "cat,2")
+    fewer = cat.replay(without=lambda text: text.startswith("c|"))
+    assert fewer.report.mode == "without"
+    assert fewer.report.rows == 1
+    expected: dict[str, int] = {}
+    for line in DOCUMENTS:
+        for word, _ in name_and_word(line) if line != DOCUMENTS[4] else ():
+            expected[word] = expected.get(word, 0) + 1
+    assert sorted(fewer.collect()) == sorted(f"{word},{count}" for word, count in expected.items())
+    same = cat.replay(without=trace(ran.folder / "documents.txt").row(4))
+    assert sorted(same.collect()) == sorted(fewer.collect())
+
+
+def test_a_side_of_a_join_is_gone_back_to(ran: Ran) -> None:
+    bob = ran.row("joined", "Bob: 2").go_back(2)
+    assert bob.go_back(path=1).go_back_all().rdd().collect() == [NAMES[1]]
+    assert sorted(bob.go_back(path=0).go_back_all().rdd().collect()) == sorted(DOCUMENTS[2:4])
+    assert ran.row("joined", "Bob: 2").go_back(3, path=1).rdd().collect() == [("b", "Bob")]
+
+
+def test_a_dataframe_of_a_replay_is_no_part_of_the_job(ran: Ran, jar: Path) -> None:
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.getOrCreate()
+    again = ran.row("counts", "cat,2").replay().map(lambda text: text.split(","))
+    before = published()
+    frame = spark.createDataFrame(again, "word string, count string")
+    assert frame.where("word = 'cat'").count() == 1
+    active = agent.active()
+    assert active is not None
+    active.spark_sessions.flush()
+    assert published() == before
+
+
+@pytest.mark.parametrize(
+    ("ask", "text"),
+    [
+        (lambda ran: trace(ran.folder / "counts").go_back_all().go_next_all().replay(), "one operation"),
+        (
+            lambda ran: ran.row("counts", "cat,2").replay(without=lambda text: False),
+            "nothing would be left out",
+        ),
+        (lambda ran: trace(ran.folder / "counts").replay(without=len), "choose records first"),
+        (lambda ran: ran.row("joined", "Bob: 2").go_back(3, path=2), "path= is from 0 to 1"),
+        (lambda ran: trace(ran.counts).key("cat").go_back(path=0), "several inputs"),
+    ],
+)
+def test_what_cannot_be_replayed_says_why(ran: Ran, ask: Any, text: str) -> None:
+    with pytest.raises(TraceError, match=text):
+        ask(ran)
+
+
+def test_a_loop_keeps_no_recipes(ran: Ran) -> None:
+    active = agent.active()
+    assert active is not None
+    gc.collect()
+    before = len(active.session.recipes)
+    data = ran.context.parallelize(range(10), 1)
+    total = 0
+    for turn in range(20):
+        total += data.map(lambda number, turn=turn: number + turn).filter(bool).sum()
+    assert total > 0
+    gc.collect()
+    assert len(active.session.recipes) <= before + 1
+    numbers = data.map(str)
+    number = numbers._lineage_node.number
+    numbers.count()
+    found_again = trace(numbers).at(0, 1)
+    del numbers
+    gc.collect()
+    assert active.session.recipes.of(number) is None
+    with pytest.raises(TraceError, match="keep it in a variable"):
+        found_again.replay()
