@@ -148,6 +148,12 @@ COMMANDS: dict[str, Entry] = {
         _STORE,
         runs_command=True,
     ),
+    "sift": Entry(
+        "lineage_service.cli.sift:command",
+        "the fewest input rows on which a job still gives a wrong output, or crashes",
+        _STORE,
+        runs_command=True,
+    ),
     "values": Entry(
         "lineage_service.cli.query.values:command", "what a record looked like on its way", _STORE
     ),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from lineage_service.cli.original_files import changed_inputs, input_paths, output_paths
 from lineage_service.cli.query.output import Output
 from lineage_service.cli.query.start import store_queries
 from lineage_service.cli.query.starts import add_starts, start_queries
@@ -109,8 +110,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         application_id = application_named(queries, options.application)
         original = Original(existing_store(settings), application_id)
         request = _Chosen(queries, original, options).request()
-        inputs = _inputs(queries, original)
-        outputs = [path for path in queries.source_files.output_paths(application_id) if path not in inputs]
+        inputs, outputs = input_paths(queries, original), output_paths(queries, original)
         repair = RowRepair(queries, application_id, queries.source_files, wait_s=settings.trace_seconds)
         runs = ReplayRuns(original, settings.home, inputs, outputs, repair)
         try:
@@ -166,16 +166,9 @@ class _Chosen:
         return self._only()
 
     def _check_inputs(self) -> None:
-        changed = [
-            file
-            for file in self._queries.source_files.input_files(self._application_id)
-            if file.changed is not None
-        ]
-        if not changed:
+        why = changed_inputs(self._queries, self._application_id)
+        if why is None:
             return
-        more = f" (and {len(changed) - 1:,} more files)" if len(changed) > 1 else ""
-        why = f"{changed[0].path}{more} is not what the run read: "
-        why += (changed[0].changed or "").partition(";")[0]
         if not self._options.anyway:
             raise ReplayError(f"{why}. Put it back, or go on with --anyway")
         self._notes.append(why)
@@ -296,13 +289,6 @@ def _asked(row_set: dict[str, Any]) -> tuple[AskedRecord, ...]:
         )
         for record in records
     )
-
-
-def _inputs(queries: LineageQueries, original: Original) -> list[str]:
-    """The files and folders that the application read."""
-    files = queries.source_files.input_files(original.application_id)
-    folders = (node.location for node in original.sources.values())
-    return [path for path in (*(file.path for file in files), *folders) if path]
 
 
 def _whole(path: str) -> str:

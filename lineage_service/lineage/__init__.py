@@ -55,6 +55,7 @@ from lineage_service.lineage.replays import (
 )
 from lineage_service.lineage.results import Direction, Result, doc
 from lineage_service.lineage.row_sets import AskedRecord, RowSet, RowSetFile, RowSetSource, RowSetSplit
+from lineage_service.lineage.sifts import FailingOutput, Sift, SiftedRow
 from lineage_service.lineage.suspects import (
     Contrast,
     SharedProperty,
@@ -107,6 +108,7 @@ __all__ = [
     "Duplicate",
     "Edge",
     "FailedRecord",
+    "FailingOutput",
     "Failure",
     "Failures",
     "Flow",
@@ -139,6 +141,8 @@ __all__ = [
     "RowSetSource",
     "RowSetSplit",
     "SharedProperty",
+    "Sift",
+    "SiftedRow",
     "SourceRow",
     "Suspect",
     "SuspectFeature",

@@ -23,7 +23,7 @@ from lineage_service.replays.errors import CommandError, SandboxError
 from lineage_service.replays.sandbox import Sandbox
 from spark_agent.contract.replay_spec import SPEC_VARIABLE
 
-__all__ = ["PATIENCE_S", "Ended", "environment_of", "run"]
+__all__ = ["PATIENCE_S", "Ended", "environment_of", "run", "started"]
 
 _PIECE = 1 << 16
 #: How long processes have after each request to end; those of a command that has ended by itself, too.
@@ -50,6 +50,19 @@ def run(
 ) -> Ended:
     """To its end. Raises CommandError, SandboxError; KeyboardInterrupt once all processes have ended."""
     began = time.monotonic()
+    with started(words, environment, sandbox, is_shown=is_shown) as process:
+        code = process.wait()
+    return Ended(code if code >= 0 else 128 - code, time.monotonic() - began)
+
+
+@contextmanager
+def started(
+    words: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox, *, is_shown: bool = False
+) -> Iterator[subprocess.Popen[bytes]]:
+    """The command, while the block runs. Raises as `run` does.
+
+    Behind the block a command that has not ended by itself is ended, and so is what it has left behind.
+    """
     with _ending_by_signals():
         try:
             process = subprocess.Popen(
@@ -67,13 +80,14 @@ def run(
         session = process.pid
         try:
             passing = _Passing(process, sandbox, is_shown=is_shown)
-            code = process.wait()
+            yield process
         except BaseException:
             _end(process, session)
             raise
+        if process.poll() is None:
+            _end(process, session)
         _end_left(session)
         passing.join()
-    return Ended(code if code >= 0 else 128 - code, time.monotonic() - began)
 
 
 class _Passing:

@@ -6,7 +6,7 @@ import re
 
 from lineage_service.lineage import Failure, ReplayedOutput, Verdict
 
-__all__ = ["checked_failure"]
+__all__ = ["checked_failure", "is_same_crash"]
 
 #: The last line of a traceback, in what Python or Spark prints.
 _RAISED = re.compile(
@@ -45,6 +45,13 @@ def _verdict(failure: Failure, exit_code: int, printed: str) -> tuple[Verdict, s
         return "changed", raised[-1][:_LONGEST], why
     last = (printed.strip().splitlines() or [""])[-1][:_LONGEST]
     return "changed", last or None, f"the replay failed in another way (exit code {exit_code})"
+
+
+def is_same_crash(failure: Failure, exit_code: int, printed: str) -> bool:
+    """The same type of error from the same line of the program, whatever it says of its record?"""
+    name = failure.error.rpartition(".")[2]
+    is_raised = any(match["name"] == name for match in _RAISED.finditer(printed))
+    return exit_code != 0 and is_raised and _has_frame(failure.frame, printed)
 
 
 def _has_frame(frame: str | None, printed: str) -> bool:

@@ -13,16 +13,19 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 from lineage_service.replays.errors import CommandError
 from lineage_service.replays.sandbox import Sandbox
 
-__all__ = ["Interpreter", "check_guarded", "guarded_words", "interpreters_of"]
+__all__ = ["Interpreter", "check_guarded", "guarded_words", "interpreters_of", "rerun_words"]
 
 #: The agent's module that confines itself and becomes the command.
 _GUARD = "spark_agent.worker.guard.launch"
+#: The agent's module that runs a job many times.
+_RERUN = "spark_agent.driver.replay.rerun"
 
 _PYTHON = re.compile(r"python([0-9]+(\.[0-9]+)?)?t?")
 #: Options of Python that have a value behind them, and those behind which its own options end.
@@ -104,7 +107,7 @@ def _submitted(words: Sequence[str], program: str, environment: Mapping[str, str
     conf: dict[str, str] = {}
     options = dict[str, str]()
     script = None
-    for name, value in _options_of_submit(words):
+    for _, name, value in _options_of_submit(words):
         if name == "":
             script = value
         elif name in ("--conf", "-c"):
@@ -121,22 +124,22 @@ def _submitted(words: Sequence[str], program: str, environment: Mapping[str, str
     return {**defaults, **conf}
 
 
-def _options_of_submit(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """(option, value) until the script, which has no name."""
+def _options_of_submit(words: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """(place, option, value) until the script, which has no name."""
     at = 0
     while at < len(words):
         word = words[at]
         if not word.startswith("-"):
-            yield "", word
+            yield at, "", word
             return
         name, sign, value = word.partition("=")
         if sign and name.startswith("--"):
-            yield name, value
+            yield at, name, value
             at += 1
         elif word in _SUBMIT_FLAGS:
             at += 1
         else:
-            yield word, words[at + 1] if at + 1 < len(words) else ""
+            yield at, word, words[at + 1] if at + 1 < len(words) else ""
             at += 2
 
 
@@ -155,6 +158,23 @@ def _defaults(named: str | None, program: str, environment: Mapping[str, str]) -
 def guarded_words(words: Sequence[str]) -> list[str]:
     """The command, begun by the guard."""
     return [sys.executable, "-m", _GUARD, *words]
+
+
+def rerun_words(words: Sequence[str]) -> list[str] | None:
+    """The command whose Python runs the job again and again; None of a command of which that is not known.
+
+    The words must have passed `interpreters_of`.
+    """
+    name = Path(words[0]).name
+    if _PYTHON.fullmatch(name):
+        at = 1 + len(_options_of_python(words))
+        is_plain = not words[at].startswith("-") or words[at] in ("-m", "-c")
+        return [*words[:at], "-m", _RERUN, *words[at:]] if is_plain else None
+    module = find_spec(_RERUN)
+    if name != "spark-submit" or module is None or module.origin is None:
+        return None
+    at = next(at for at, name, _ in _options_of_submit(words[1:]) if not name) + 1
+    return [*words[:at], module.origin, *words[at:]]
 
 
 def check_guarded(

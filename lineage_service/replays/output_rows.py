@@ -42,32 +42,41 @@ class OutputRows:
 
     def texts(self, paths: Iterable[str], format: RowFormat) -> Iterator[list[str]]:
         """In batches."""
+        for _, rows in self.numbered(paths, format):
+            yield [text for _, text in rows]
+
+    def numbered(
+        self, paths: Iterable[str], format: RowFormat
+    ) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+        """In batches, each of one file: its path, and its rows with their numbers there."""
         for path in paths:
             if format.is_columnar:
-                yield from self._columns(path, format)
+                batches = self._columns(path, format)
             elif format.is_cut and not format.has_several:
-                yield from self._lines(path, format)
+                batches = self._lines(path, format)
             else:
                 raise UnreadableError(f"rows of {format.name} files cannot be compared")
+            for batch in batches:
+                yield path, batch
 
-    def _lines(self, path: str, format: RowFormat) -> Iterator[list[str]]:
+    def _lines(self, path: str, format: RowFormat) -> Iterator[list[tuple[int, str]]]:
         index = self._rows.indexes.of(path, self.files.state(path))
-        batch: list[str] = []
+        batch: list[tuple[int, str]] = []
         is_header = format.has_header
         with index.rows_from(0, unlimited) as rows:
-            for _, data in rows:
+            for number, data in rows:
                 if is_header or not (format.is_text or data.strip()):
                     is_header = False
                     continue
                 self.has_cut |= len(data) > MAX_ROW_BYTES
-                batch.append(shown(data, format.encoding))
+                batch.append((number, shown(data, format.encoding)))
                 if len(batch) == _BATCH:
                     yield batch
                     batch = []
         if batch:
             yield batch
 
-    def _columns(self, path: str, format: RowFormat) -> Iterator[list[str]]:
+    def _columns(self, path: str, format: RowFormat) -> Iterator[list[tuple[int, str]]]:
         with self.files.opened(path, at_length=False) as file:
             opened = pa.PythonFile(file, mode="r")
             try:
@@ -79,7 +88,7 @@ class OutputRows:
         for first in range(0, count, _BATCH):
             numbers = range(first, min(first + _BATCH, count))
             rows = columnar_rows.read_rows(self.files, format.name, path, numbers, unlimited, show)
-            yield [rows[number][0] or "" for number in numbers if number in rows]
+            yield [(number, rows[number][0] or "") for number in numbers if number in rows]
 
 
 def files_below(place: str) -> Sequence[str]:

@@ -183,8 +183,10 @@ def spec_of(
     round_number: int,
     protected: Sequence[str],
     outputs: Sequence[str],
+    *,
+    is_silent: bool = False,
 ) -> dict[str, Any]:
-    """Raises ReplayError where the agent would not understand it."""
+    """Raises ReplayError where the agent would not understand it. `is_silent`: nothing is captured."""
     spec = {
         "version": 1,
         "replay": sandbox.id,
@@ -199,6 +201,7 @@ def spec_of(
         "skip_failing": plan.skips_failing,
         "run_foreach": plan.runs_foreach,
         "allow_processes": plan.allows_processes,
+        **({"silent": True} if is_silent else {}),
     }
     try:
         REPLAY_SPEC.check(spec)

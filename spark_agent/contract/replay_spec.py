@@ -15,12 +15,26 @@ from spark_agent.contract.ids import APPLICATION_ID, APPLICATION_ID_RULE
 from spark_agent.contract.limits import MAX_NUMBER
 from spark_agent.contract.row_sets import ROW_SOURCE
 
-__all__ = ["MODES", "OUTPUTS", "REPLAY_REPORT", "REPLAY_SPEC", "SPEC_VARIABLE", "STRATEGIES", "decode_spec"]
+__all__ = [
+    "MODES",
+    "OUTPUTS",
+    "REPLAY_REPORT",
+    "REPLAY_SPEC",
+    "RUNS",
+    "RUNS_OVER",
+    "RUN_ENDED",
+    "SPEC_VARIABLE",
+    "STRATEGIES",
+    "decode_spec",
+]
 
 #: Names the file of the spec.
 SPEC_VARIABLE = "LINEAGE_REPLAY"
 #: In the sandbox: where sinks write (`out/NODE-NAME`), and what the agent says of the run.
 OUTPUTS, REPLAY_REPORT = "out", "report.json"
+#: Of a sift: the folder of its runs, each with a spec of its own; what a run has left when it is over; and the
+#: file that says that no further run will come.
+RUNS, RUN_ENDED, RUNS_OVER = "runs", "ended.json", "over"
 #: `only` the rows of the sources, all `without` them, all with some texts `replace`d, or `all` rows.
 MODES = ("only", "without", "replace", "all")
 #: How the rows were chosen: those of the lineage, with rows added by `repair`, or all with the way `watch`ed.
@@ -54,6 +68,8 @@ REPLAY_SPEC = Object(
     {
         "skip_failing": _FLAG,
         "step": _FLAG,
+        # Nothing is captured: only what the sinks write is asked for.
+        "silent": _FLAG,
         "run_foreach": _FLAG,
         "allow_processes": _FLAG,
         # Those of the protected that it wrote and did not read: a script may remove them before it writes.

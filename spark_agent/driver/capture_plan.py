@@ -14,13 +14,16 @@ if TYPE_CHECKING:
 
 
 def captured(session: Session, pipeline: Pipeline, *, writes_headers: bool) -> Capture:
-    """`pipeline` with its plan; without one in a job that a transformation runs for itself."""
+    """`pipeline` with its plan; without one in a job that a transformation runs for itself.
+
+    Nor has it one in a replay of which nothing is captured.
+    """
     if session.replay is not None and session.replay.skips_failing:
         for function in pipeline.functions:
             if isinstance(function, Operator):
                 function.skip_failing()
     nodes, input_node, settings = pipeline.nodes, pipeline.input_node, session.settings
-    if session.scope.is_in_inner_job or nodes[-1].is_left_out:
+    if session.scope.is_in_inner_job or session.is_silent or nodes[-1].is_left_out:
         return Capture(pipeline.functions, None)
     numbers = tuple(node.number for node in nodes)
     published = [node.number for node in nodes if node.is_published]

@@ -46,11 +46,17 @@ class Session:
         if self.replay is not None and self.replay.skips_failing:
             # Sampled paths know nothing of records that were dropped.
             self.settings = dataclasses.replace(self.settings, values_sample=1.0)
+        #: Is nothing captured and sent, since only what the sinks of a replay write is asked for?
+        self.is_silent = self.replay is not None and self.replay.is_silent
+        if self.is_silent:
+            self.settings = dataclasses.replace(
+                self.settings, dataframes=False, detailed=False, is_quiet=True, on_error="silent"
+            )
         #: Lines on standard error: `say` is for whatever the user of the job should read.
         self.notices = Notices(context, is_quiet=self.settings.is_quiet)
         self.patches = monkeypatch.Patches()
         process_sender.process_sender.local_folders = str(getattr(context, "_temp_dir", "") or "")
-        self.events = EventPublisher(context, self.application_id, self.settings, self.notices)
+        self.events = _publisher(self)
         self.nodes = NodePublisher(self.events)
         self.scope = OperationScope(context, self.events)
         self.recipes = Recipes()
@@ -122,6 +128,15 @@ class Session:
         """
         if self.is_latest:
             self.events.correct_end(outcome.at_exit())
+
+
+def _publisher(session: Session) -> EventPublisher:
+    arguments = session.context, session.application_id, session.settings, session.notices
+    if not session.is_silent:
+        return EventPublisher(*arguments)
+    from spark_agent.driver.replay.silent_events import SilentEvents
+
+    return SilentEvents(*arguments)
 
 
 def _replay() -> Replay | None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lineage_service.errors import InvalidQueryError, LineageError
-from lineage_service.lineage import RowSet
+from lineage_service.lineage import RowSet, SourceRow
 from lineage_service.tracing.files.decompression import Check, unlimited
 from lineage_service.tracing.files.file_parts import normal_path, paths_of
 from lineage_service.tracing.files.file_systems import UnreadableError
@@ -211,6 +211,13 @@ class SourceFiles:
         self, application_id: str, node: int, split: int, positions: Sequence[int], check: Check = unlimited
     ) -> dict[int, str]:
         """The texts of some records of a source, by position; of those that can be read."""
+        rows = self.rows(application_id, node, split, positions, check)
+        return {position: row.text for position, row in rows.items() if row.text is not None}
+
+    def rows(
+        self, application_id: str, node: int, split: int, positions: Sequence[int], check: Check = unlimited
+    ) -> dict[int, SourceRow]:
+        """The rows of files that some records of a source are, by position; none of other sources."""
         opened = self._open(application_id)
         rows = self._locations.rows_of(
             opened.graph.topology.nodes[node],
@@ -218,7 +225,7 @@ class SourceFiles:
             check,
             ended=opened.application.ended,
         )
-        return {position: row.text for (_, position), row in rows.items() if row.text is not None}
+        return {position: row for (_, position), row in rows.items()}
 
 
 def _readers(opened: Opened, path: str) -> list[TopologyNode]:

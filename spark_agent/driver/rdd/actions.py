@@ -220,6 +220,8 @@ def _report(session: Session, sink: Node, chosen: list[Any]) -> list[Any]:
 
     Which records they are is sent as a task run of the driver that read them.
     """
+    if session.is_silent:
+        return [record for record, _, _ in chosen]
     plan = Plan(
         application_id=session.application_id,
         settings=session.settings,

@@ -42,6 +42,12 @@ def current() -> Replay | None:
         return _replays[path]
 
 
+def become(spec: Mapping[str, Any]) -> None:
+    """From here on this process is the replay of another spec, within the same guard."""
+    with _lock:
+        _replays[os.environ[SPEC_VARIABLE]] = Replay(spec)
+
+
 def read_spec(path: str) -> dict[str, Any]:
     """The spec in a file. Raises ReplayRefused."""
     try:
@@ -68,6 +74,8 @@ class Replay:
         self.mode = str(spec["mode"])
         #: Are records dropped on which a function raises?
         self.skips_failing = spec.get("skip_failing") is True
+        #: Is nothing captured and sent?
+        self.is_silent = spec.get("silent") is True
         self.report = Report(self.sandbox)
         self.outputs = Outputs(os.path.join(self.sandbox, OUTPUTS), self.report.differs)
         self._nodes: dict[int, tuple[str, str]] = {}  # number -> name and call site

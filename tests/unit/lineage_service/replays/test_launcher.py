@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lineage_service.replays.errors import CommandError
-from lineage_service.replays.launcher import Interpreter, interpreters_of
+from lineage_service.replays.launcher import Interpreter, interpreters_of, rerun_words
 
 
 @pytest.fixture
@@ -78,3 +78,18 @@ def test_a_python_by_its_path_is_that_one() -> None:
     assert interpreters_of((sys.executable, "job.py"), {"PATH": "", "PYSPARK_PYTHON": sys.executable}) == (
         Interpreter(sys.executable),
     )
+
+
+def test_the_job_is_run_again_by_a_module_before_it() -> None:
+    rerun = "spark_agent.driver.replay.rerun"
+    assert rerun_words(["python3", "-u", "job.py", "-m"]) == ["python3", "-u", "-m", rerun, "job.py", "-m"]
+    assert rerun_words(["python3", "-m", "jobs.sales", "x"]) == ["python3", "-m", rerun, "-m", "jobs.sales", "x"]
+    assert rerun_words(["python3", "-c", "print()"]) == ["python3", "-m", rerun, "-c", "print()"]
+    assert rerun_words(["python3", "-um", "job"]) is None
+    assert rerun_words(["sh", "-c", "python job.py"]) is None
+    words = rerun_words(["spark-submit", "--conf", "a=b", "--verbose", "job.py", "--conf", "x"])
+    assert words is not None
+    assert Path(words[4]).parts[-4:] == ("spark_agent", "driver", "replay", "rerun.py")
+    assert [*words[:4], *words[5:]] == [
+        *("spark-submit", "--conf", "a=b", "--verbose", "job.py", "--conf", "x")
+    ]

@@ -1,0 +1,250 @@
+"""The search of one sift: wrong outputs, candidates, and the tests that reduce them.
+
+ 1. The check finds the wrong rows in the outputs of the original.
+ 2. Candidates are the rows that a wrong output was made of: those that all wrong outputs share, then those of
+    one, then those of all. Where none of these fail, they are all rows of the inputs.
+ 3. `smallest_rows` chooses on which of them the job runs, one test after the other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from lineage_service.errors import InvalidQueryError, LineageError, NothingMatchesError
+from lineage_service.lineage import AskedRecord, Failure, FailingOutput, Sift, SiftedRow, SourceRow
+from lineage_service.queries import Queries, RowSetQuery, StartQuery
+from lineage_service.replays.errors import ReplayError
+from lineage_service.replays.original import Original
+from lineage_service.replays.sandbox import Sandbox
+from lineage_service.replays.sift.candidate_sets import CandidateSets
+from lineage_service.replays.sift.candidates import Candidates, Row
+from lineage_service.replays.sift.checks import Check, ReadyCheck
+from lineage_service.replays.sift.failing_outputs import FailingOutputs, OutputRow
+from lineage_service.replays.sift.job_runs import JobRun, JobRuns
+from lineage_service.replays.sift.odd_rows import odd_first
+from lineage_service.replays.sift.ready_test import ready_test
+from lineage_service.replays.sift.smallest_rows import OutOfTimeError, SmallestRows
+from lineage_service.replays.specification import Plan, RowTexts
+from spark_agent import contract
+
+__all__ = ["CheckKind", "SiftRequest", "SiftSearch", "SourceRows"]
+
+CheckKind = Literal["fails", "test", "wrong", "crash"]
+#: Rows of the result that are listed.
+_MOST_LISTED = 1_000
+
+
+class SourceRows(RowTexts, Protocol):
+    """Also says which rows of files records are."""
+
+    def rows(
+        self, application_id: str, node: int, split: int, positions: Sequence[int]
+    ) -> Mapping[int, SourceRow]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiftRequest:
+    """What is to be sifted. `template` has the flags of the runs; `starts` are wrong outputs that are named."""
+
+    kind: CheckKind
+    text: str
+    words: tuple[str, ...]
+    starts: tuple[StartQuery, ...] = ()
+    failure: Failure | None = None
+    seconds: float | None = None
+    template: Plan = Plan(mode="only", sources=())
+    is_kept: bool = False
+    is_shown: bool = False
+    notes: tuple[str, ...] = ()
+
+
+class SiftSearch:
+    """Of one request. `check` is None where it is made of the wrong row that was named."""
+
+    def __init__(
+        self,
+        original: Original,
+        queries: Queries,
+        texts: SourceRows,
+        runs: JobRuns,
+        request: SiftRequest,
+        check: Check | None,
+    ) -> None:
+        self._original, self._queries, self._texts = original, queries, texts
+        self._runs, self._request, self._outputs = runs, request, FailingOutputs(original)
+        self._application_id = original.application_id
+        self._notes: dict[str, None] = dict.fromkeys(request.notes)
+        self._sinks: tuple[int, ...] = ()
+        self._check = check if check is not None else self._ready_check()
+
+    def sift(self, sandbox: Sandbox) -> Sift:
+        """Raises LineageError, KeyboardInterrupt."""
+        failure = self._request.failure
+        failing = self._failing() if failure is None else []
+        self._sinks = tuple(dict.fromkeys(row.node for row in failing))
+        starts = [_start(row) for row in failing]
+        candidates = self._failing_candidates(
+            starts if failure is None else [StartQuery(failure=failure.failure)]
+        )
+        search = SmallestRows(
+            len(candidates.rows),
+            lambda numbers: self._check.fails(self._run(candidates, numbers)),
+            () if candidates.is_whole else odd_first(candidates.texts()),
+            all_fail=True,
+        )
+        search.search()
+        return self._result(sandbox, failing, candidates, search)
+
+    def _note(self, sentence: str) -> None:
+        self._notes[sentence] = None
+
+    # -- wrong outputs -----------------------------------------------------------------------------------
+
+    def _ready_check(self) -> Check:
+        asked = self._asked()
+        if len(asked) != 1:
+            raise InvalidQueryError("--wrong takes one output row: for several say what is wrong by --fails")
+        wrong = asked[0]
+        others = (
+            text
+            for path, batch in self._outputs.texts(wrong.node)
+            for row, text in batch
+            if (path, row) != (wrong.path, wrong.row)
+        )
+        return ReadyCheck(ready_test(wrong.text, others))
+
+    def _asked(self) -> list[OutputRow]:
+        """The output rows that were named. Raises InvalidQueryError."""
+        row_set = self._queries.row_set(self._application_id, RowSetQuery(starts=self._request.starts))
+        return [self._output_row(record) for record in row_set.asked]
+
+    def _output_row(self, record: AskedRecord) -> OutputRow:
+        if record.node not in self._original.sinks or record.path is None or record.row is None:
+            raise InvalidQueryError("START is no row of an output file: give one as FILE:LINE")
+        if record.text is None:
+            raise InvalidQueryError(f"{record.path}:{record.row + 1} cannot be read, so nothing can be tested")
+        return OutputRow(record.node, record.path, record.row, record.text)
+
+    def _failing(self) -> list[OutputRow]:
+        if not self._request.starts:
+            return self._outputs.failing(self._outputs.sinks(), self._check)
+        asked = self._asked()
+        if self._check.is_of_all:
+            return asked
+        wrong = self._check.failing([row.text for row in asked])
+        if not wrong:
+            raise NothingMatchesError(
+                f"of the named output rows none is {self._check.description}"
+                + (f" ({self._check.why})" if self._check.why else "")
+            )
+        return [asked[number] for number in wrong]
+
+    # -- candidates and tests ----------------------------------------------------------------------------
+
+    def _failing_candidates(self, starts: Sequence[StartQuery]) -> Candidates:
+        """The first ones that fail. Raises NothingMatchesError where none do, ReplayError."""
+        sets = CandidateSets(self._original, self._queries, self._texts, self._note)
+        why = "no source of the job can be restricted to some of its rows, so none can be sifted"
+        error: LineageError = ReplayError(why)
+        for candidates in sets.of(starts):
+            if not candidates.rows:
+                continue
+            restricted, fails = self._tested(candidates)
+            if fails:
+                return restricted
+            why = f" ({self._check.why})" if self._check.why else ""
+            error = NothingMatchesError(
+                f"the job does not fail again on its own input: it has not {self._check.description}{why}"
+            )
+        raise error
+
+    def _tested(self, candidates: Candidates) -> tuple[Candidates, bool]:
+        """Do all of them fail? Sources that cannot be restricted are read whole from then on."""
+        try:
+            run = self._run(candidates, range(len(candidates.rows)))
+        except OutOfTimeError:
+            raise ReplayError("no test ended within --seconds: give more of them") from None
+        for difference in run.report.differences:
+            self._note(difference)
+        nodes = {source["node"] for source in candidates.sources if not source["whole"]}
+        whole = {
+            source.node: f"{source.name} was read whole: {source.why}"
+            for source in run.report.sources
+            if source.way == "whole" and source.node is not None and source.node in nodes
+        }
+        for sentence in whole.values():
+            self._note(sentence)
+        if whole:
+            candidates = candidates.whole_but(whole, "the agent cannot restrict it")
+        if not candidates.rows:
+            raise ReplayError(f"nothing can be sifted: {'; '.join(whole.values())}")
+        return candidates, self._check.fails(run)
+
+    def _run(self, candidates: Candidates, numbers: Sequence[int]) -> JobRun:
+        return self._runs.run(candidates.plan(self._request.template, numbers), self._sinks)
+
+    # -- the result --------------------------------------------------------------------------------------
+
+    def _result(
+        self, sandbox: Sandbox, failing: Sequence[OutputRow], candidates: Candidates, search: SmallestRows
+    ) -> Sift:
+        is_necessary = search.is_necessary()
+        best = search.best or ()
+        if is_necessary is None or not search.is_minimal:
+            self._note(f"the time was over after {self._runs.count} tests: this is the best so far")
+        if not best:
+            self._note("the job fails on no rows at all: it is not these inputs that are wrong")
+        if candidates.is_whole:
+            self._note("the rows of the lineage alone did not fail: all rows of the inputs were sifted")
+        if self._check.unresolved:
+            self._note(f"{self._check.unresolved:,} tests counted as passed: {self._check.why}")
+        return Sift(
+            sift=sandbox.id,
+            application_id=self._application_id,
+            test=self._check.description,
+            rows=self._rows([candidates.rows[number] for number in best[:_MOST_LISTED]]),
+            total=len(best),
+            of=len(candidates.rows),
+            outputs=tuple(
+                FailingOutput(path=row.path, row=row.row, line=row.row + 1, text=row.text) for row in failing
+            ),
+            tests=self._runs.count,
+            sufficient=True,
+            necessary=is_necessary,
+            minimal=search.is_minimal,
+            whole=candidates.is_whole,
+            unresolved=self._check.unresolved,
+            exact=not any(source["whole"] for source in candidates.sources),
+            sandbox=str(sandbox.folder),
+            seconds=0.0,
+            saved=None,
+            notes=tuple(self._notes),
+        )
+
+    def _rows(self, rows: Sequence[Row]) -> tuple[SiftedRow, ...]:
+        by_split: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for node, split, position in rows:
+            by_split[node, split].append(position)
+        named = {
+            (node, split, position): row
+            for (node, split), positions in by_split.items()
+            for position, row in self._texts.rows(self._application_id, node, split, positions).items()
+        }
+        return tuple(self._sifted(row, named.get(row)) for row in rows)
+
+    def _sifted(self, record: Row, row: SourceRow | None) -> SiftedRow:
+        node, split, position = record
+        return SiftedRow(
+            record=f"{contract.node_id(self._application_id, node)}#{split}#{position}",
+            path=None if row is None else row.path,
+            row=None if row is None else row.row,
+            line=None if row is None else row.line,
+            text=None if row is None else row.text,
+        )
+
+
+def _start(row: OutputRow) -> StartQuery:
+    return StartQuery(node=str(row.node), path=row.path, row=row.row)

@@ -1,0 +1,126 @@
+"""Runs the program of a sift again and again in one process, each time as another replay:
+
+    python -m spark_agent.driver.replay.rerun JOB.py ARGUMENTS   (or -m MODULE, or -c CODE)
+
+The guard of the sandbox has begun when this runs, and holds for all runs. The folder `runs` of the sandbox has
+a folder for each, with its `spec.json`; when the run is over, `ended.json` says how. So the JVM is started
+once. Each run has its own `__main__`, SparkContext, arguments, environment and modules of the user's.
+Ends when the file `over` is in `runs`, or who started it is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import runpy
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+_PAUSE_S = 0.004
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serves runs. `arguments` are the program's, it first."""
+    from spark_agent.contract.replay_spec import RUNS, RUNS_OVER
+    from spark_agent.driver.replay import replay
+
+    running = replay.current()
+    if running is None:
+        replay.refuse("this runs within a replay only")
+    program = _Program(list(arguments))
+    folder, parent = os.path.join(running.sandbox, RUNS), os.getppid()
+    over = os.path.join(folder, RUNS_OVER)
+    done: set[str] = set()
+    while not os.path.exists(over) and os.getppid() == parent:
+        name = _next_run(folder, done)
+        if name is None:
+            time.sleep(_PAUSE_S)
+            continue
+        done.add(name)
+        _run(program, os.path.join(folder, name))
+
+
+def _next_run(folder: str, done: set[str]) -> str | None:
+    """The name of a run that waits."""
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir(folder):
+            if name not in done and os.path.exists(os.path.join(folder, name, "spec.json")):
+                return name
+    return None
+
+
+def _run(program: _Program, folder: str) -> None:
+    """One run, and what became of it."""
+    from spark_agent.contract.replay_spec import RUN_ENDED
+    from spark_agent.driver.replay import replay
+    from spark_agent.driver.replay.program_state import ProgramState
+
+    replay.become(replay.read_spec(os.path.join(folder, "spec.json")))
+    state = ProgramState()
+    try:
+        code = program.run()
+    finally:
+        printed = state.restore()
+    path = os.path.join(folder, RUN_ENDED)
+    with open(f"{path}.draft", "w", encoding="utf-8", errors="backslashreplace") as file:
+        json.dump({"exit_code": code, "printed": printed}, file)
+    os.replace(f"{path}.draft", path)
+
+
+class _Program:
+    """What Python was to run: a script, `-m` and a module, or `-c` and code."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self._kind = arguments[0] if arguments[0] in ("-m", "-c") else ""
+        self._rest = arguments[1:] if self._kind else arguments
+        self._runs: dict[str, Callable[[], Any]] = {
+            "": self._run_script,
+            "-m": lambda: runpy.run_module(self._rest[0], run_name="__main__", alter_sys=True),
+            "-c": self._run_code,
+        }
+
+    def run(self) -> int:
+        """The exit code that Python would end with."""
+        sys.argv = ["-c", *self._rest[1:]] if self._kind == "-c" else list(self._rest)
+        try:
+            self._runs[self._kind]()
+        except SystemExit as exit_:
+            return _exit_code(exit_)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # noqa: BLE001 - the program has failed, and this goes on
+            traceback.print_exc()
+            return 1
+        return 0
+
+    def _run_script(self) -> None:
+        path = os.path.abspath(self._rest[0])
+        if not getattr(sys.flags, "safe_path", False):
+            sys.path[0] = os.path.dirname(os.path.realpath(path))
+        runpy.run_path(path, run_name="__main__")
+
+    def _run_code(self) -> None:
+        import types
+
+        module, before = types.ModuleType("__main__"), sys.modules["__main__"]
+        sys.modules["__main__"] = module
+        try:
+            exec(compile(self._rest[0], "<string>", "exec"), vars(module))
+        finally:
+            sys.modules["__main__"] = before
+
+
+def _exit_code(exit_: SystemExit) -> int:
+    code = exit_.code
+    if code is None or isinstance(code, int):
+        return (code or 0) & 0xFF
+    print(code, file=sys.stderr)  # noqa: T201 - what Python would do
+    return 1
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
