@@ -29,6 +29,4 @@ def input_paths(queries: LineageQueries, original: Original) -> list[str]:
 def output_paths(queries: LineageQueries, original: Original) -> list[str]:
     """Those that it wrote and did not read."""
     inputs = set(input_paths(queries, original))
-    return [
-        path for path in queries.source_files.output_paths(original.application_id) if path not in inputs
-    ]
+    return [path for path in queries.source_files.output_paths(original.application_id) if path not in inputs]

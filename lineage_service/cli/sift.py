@@ -173,7 +173,9 @@ def _extracted(queries: LineageQueries, sift: Sift, folder: Path) -> Sift:
     rows = [(row.path, row.row) for row in sift.rows if row.path is not None and row.row is not None]
     notes = list(sift.notes)
     if len(rows) < sift.total:
-        notes.append(f"{sift.total - len(rows):,} rows are not in {folder}: they are no rows of files, or too many")
+        notes.append(
+            f"{sift.total - len(rows):,} rows are not in {folder}: they are no rows of files, or too many"
+        )
     if not rows:
         return replace(sift, notes=tuple(notes))
     row_set = row_set_json(queries.source_files.named(sift.application_id, rows))

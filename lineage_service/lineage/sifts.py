@@ -52,5 +52,7 @@ class Sift(Result):
     exact: bool = field(metadata=doc("False: a source was read whole, so a row of it may be needed, too."))
     sandbox: str = field(metadata=doc("Folder with what the job printed."))
     seconds: float = field(metadata=doc("How long it took."))
-    saved: str | None = field(metadata=doc("Folder of the files of just these rows; null if none was asked for."))
+    saved: str | None = field(
+        metadata=doc("Folder of the files of just these rows; null if none was asked for.")
+    )
     notes: tuple[str, ...] = field(metadata=doc("What was read whole, why runs are unresolved, and more."))

@@ -32,8 +32,8 @@ __all__ = [
 SPEC_VARIABLE = "LINEAGE_REPLAY"
 #: In the sandbox: where sinks write (`out/NODE-NAME`), and what the agent says of the run.
 OUTPUTS, REPLAY_REPORT = "out", "report.json"
-#: Of a sift: the folder of its runs, each with a spec of its own; what a run has left when it is over; and the
-#: file that says that no further run will come.
+#: Of a sift: the folder of its runs, each with a spec of its own; the file that says how a run ended; and the
+#: one that says that no further run will come.
 RUNS, RUN_ENDED, RUNS_OVER = "runs", "ended.json", "over"
 #: `only` the rows of the sources, all `without` them, all with some texts `replace`d, or `all` rows.
 MODES = ("only", "without", "replace", "all")

@@ -1,8 +1,8 @@
 """The sets of input rows in which a sift looks, in the order in which they are tried.
 
 Rows that all wrong outputs share come first, then those of the wrong outputs with the fewest, then those of
-all. Last come all rows of the inputs: a filter behind a group, say, lets a wrong row pass only because of rows
-that are not in its lineage.
+all. Last come all rows of the inputs: a filter behind a group, say, may let a wrong row pass only because of
+rows that are not in its lineage.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class CandidateSets:
         total = sum(count for positions in ranges for _, count in positions)
         if total > _MOST_ROWS:
             raise ReplayError(
-                f"the rows of the lineage alone do not fail, and all {total:,} rows of the inputs are too many "
-                "to be sifted: name an output row that fails as START"
+                f"the rows of the lineage alone do not fail, and all {total:,} rows of the inputs are too "
+                "many to be sifted: name an output row that fails as START"
             )
         return Candidates(with_texts(self._application_id, sources, self._texts), is_whole=True)
 

@@ -112,7 +112,11 @@ class CrashCheck:
 
     def __init__(self, failure: Failure) -> None:
         self._failure = failure
-        self.description, self.unresolved, self.why = f"{failure.error} at {failure.frame or 'any line'}", 0, ""
+        self.description, self.unresolved, self.why = (
+            f"{failure.error} at {failure.frame or 'any line'}",
+            0,
+            "",
+        )
 
     def failing(self, texts: Sequence[str]) -> list[int]:
         """A crash is no row."""

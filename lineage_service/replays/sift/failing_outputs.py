@@ -63,7 +63,9 @@ class FailingOutputs:
             check.unresolved, check.why = 0, ""  # headers, say
             return rows
         if check.unresolved:
-            raise InvalidQueryError(f"no output row fails, {check.unresolved:,} cannot be judged: {check.why}")
+            raise InvalidQueryError(
+                f"no output row fails, {check.unresolved:,} cannot be judged: {check.why}"
+            )
         raise NothingMatchesError(f"the original has not {check.description}")
 
     def _of_rows(self, sink: int, check: Check) -> list[OutputRow]:

@@ -51,7 +51,7 @@ class JobRun:
 
 
 class JobRuns:
-    """Of one application. `protected` are the files and folders that it read or wrote, `outputs` the latter."""
+    """Of one application. `protected` is what it read or wrote, `outputs` what it wrote."""
 
     def __init__(
         self,
@@ -191,8 +191,8 @@ class JobRuns:
             place = f" {refusal.path}" if refusal.path else ""
             where = f" at {refusal.where}" if refusal.where else ""
             raise ReplayError(
-                f"refused: {refusal.what}{place}{where}; no file of yours was changed. Leave this step out of "
-                "the script"
+                f"refused: {refusal.what}{place}{where}; no file of yours was changed. Leave this step out "
+                "of the script"
             )
         if REPLAY_REFUSED in printed:
             raise ReplayError(printed[printed.index(REPLAY_REFUSED) :].splitlines()[0])

@@ -1,9 +1,9 @@
 """The search of one sift: wrong outputs, candidates, and the tests that reduce them.
 
- 1. The check finds the wrong rows in the outputs of the original.
- 2. Candidates are the rows that a wrong output was made of: those that all wrong outputs share, then those of
-    one, then those of all. Where none of these fail, they are all rows of the inputs.
- 3. `smallest_rows` chooses on which of them the job runs, one test after the other.
+1. The check finds the wrong rows in the outputs of the original.
+2. Candidates are the rows that a wrong output was made of: those that all wrong outputs share, then those of
+   one, then those of all. Where none of these fail, they are all rows of the inputs.
+3. `smallest_rows` chooses on which of them the job runs, one test after the other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from lineage_service.errors import InvalidQueryError, LineageError, NothingMatchesError
-from lineage_service.lineage import AskedRecord, Failure, FailingOutput, Sift, SiftedRow, SourceRow
+from lineage_service.lineage import AskedRecord, FailingOutput, Failure, Sift, SiftedRow, SourceRow
 from lineage_service.queries import Queries, RowSetQuery, StartQuery
 from lineage_service.replays.errors import ReplayError
 from lineage_service.replays.original import Original
@@ -33,6 +33,7 @@ from spark_agent import contract
 __all__ = ["CheckKind", "SiftRequest", "SiftSearch", "SourceRows"]
 
 CheckKind = Literal["fails", "test", "wrong", "crash"]
+_PLAIN = Plan(mode="only", sources=())
 #: Rows of the result that are listed.
 _MOST_LISTED = 1_000
 
@@ -47,7 +48,7 @@ class SourceRows(RowTexts, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiftRequest:
-    """What is to be sifted. `template` has the flags of the runs; `starts` are wrong outputs that are named."""
+    """What is to be sifted. `template` has the flags of the runs; `starts` name wrong outputs."""
 
     kind: CheckKind
     text: str
@@ -55,7 +56,7 @@ class SiftRequest:
     starts: tuple[StartQuery, ...] = ()
     failure: Failure | None = None
     seconds: float | None = None
-    template: Plan = Plan(mode="only", sources=())
+    template: Plan = _PLAIN
     is_kept: bool = False
     is_shown: bool = False
     notes: tuple[str, ...] = ()
@@ -125,7 +126,9 @@ class SiftSearch:
         if record.node not in self._original.sinks or record.path is None or record.row is None:
             raise InvalidQueryError("START is no row of an output file: give one as FILE:LINE")
         if record.text is None:
-            raise InvalidQueryError(f"{record.path}:{record.row + 1} cannot be read, so nothing can be tested")
+            raise InvalidQueryError(
+                f"{record.path}:{record.row + 1} cannot be read, so nothing can be tested"
+            )
         return OutputRow(record.node, record.path, record.row, record.text)
 
     def _failing(self) -> list[OutputRow]:

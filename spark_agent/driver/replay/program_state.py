@@ -28,8 +28,8 @@ class ProgramState:
         self._modules = set(sys.modules)
         self._streams = sys.stdout, sys.stderr
         self._printed = _Printed()
-        sys.stdout = _Copied(sys.stdout, self._printed)  # type: ignore[assignment]
-        sys.stderr = _Copied(sys.stderr, self._printed)  # type: ignore[assignment]
+        sys.stdout = _Copied(sys.stdout, self._printed)
+        sys.stderr = _Copied(sys.stderr, self._printed)
 
     def restore(self) -> str:
         """What was printed since, the end of it."""

@@ -2,10 +2,10 @@
 
     python -m spark_agent.driver.replay.rerun JOB.py ARGUMENTS   (or -m MODULE, or -c CODE)
 
-The guard of the sandbox has begun when this runs, and holds for all runs. The folder `runs` of the sandbox has
-a folder for each, with its `spec.json`; when the run is over, `ended.json` says how. So the JVM is started
-once. Each run has its own `__main__`, SparkContext, arguments, environment and modules of the user's.
-Ends when the file `over` is in `runs`, or who started it is gone.
+The guard of the sandbox has begun when this runs, and holds for all runs. The folder `runs` of the sandbox
+has a folder for each, with its `spec.json`; when the run is over, `ended.json` says how. So the JVM is
+started once. Each run has its own `__main__`, SparkContext, arguments, environment and modules of the user's.
+Ends when no run waits and the file `over` is in `runs`, or when who started it is gone.
 """
 
 from __future__ import annotations
@@ -35,19 +35,21 @@ def main(arguments: Sequence[str]) -> None:
     folder, parent = os.path.join(running.sandbox, RUNS), os.getppid()
     over = os.path.join(folder, RUNS_OVER)
     done: set[str] = set()
-    while not os.path.exists(over) and os.getppid() == parent:
+    while os.getppid() == parent:
         name = _next_run(folder, done)
-        if name is None:
+        if name is not None:
+            done.add(name)
+            _run(program, os.path.join(folder, name))
+        elif os.path.exists(over):
+            return
+        else:
             time.sleep(_PAUSE_S)
-            continue
-        done.add(name)
-        _run(program, os.path.join(folder, name))
 
 
 def _next_run(folder: str, done: set[str]) -> str | None:
     """The name of a run that waits."""
     with contextlib.suppress(FileNotFoundError):
-        for name in os.listdir(folder):
+        for name in sorted(os.listdir(folder), key=lambda name: (len(name), name)):
             if name not in done and os.path.exists(os.path.join(folder, name, "spec.json")):
                 return name
     return None

@@ -54,9 +54,9 @@ class Playground:
         (self.work / "notes.txt").write_text("mine\n")
         (self.home / ".profile").write_text("export A=1\n")
 
-    def spec(self, **fields: Any) -> Path:
-        """Write the spec of a replay of all rows."""
-        spec = {
+    def spec(self, *, runs: int = 0, **fields: Any) -> Path:
+        """Write the spec of a replay of all rows; with `runs` also those of so many in one process."""
+        spec: dict[str, Any] = {
             "version": 1,
             "replay": "hostile",
             "of": "local-1",
@@ -71,6 +71,12 @@ class Playground:
         }
         path = self.sandbox / "spec.json"
         path.write_text(json.dumps(spec))
+        for number in range(1, runs + 1):
+            folder = self.sandbox / "runs" / str(number)
+            (folder / "out").mkdir(parents=True)
+            (folder / "spec.json").write_text(json.dumps({**spec, "sandbox": str(folder), "silent": True}))
+        if runs:
+            (self.sandbox / "runs" / "over").touch()
         return path
 
     def environment(self, spec: Path, variable: str = "LINEAGE_REPLAY") -> dict[str, str]:
@@ -89,15 +95,20 @@ class Playground:
         interpreter: Sequence[str] = (sys.executable,),
         is_confined: bool = True,
         timeout: float = 300,
+        runs: int = 0,
         **fields: Any,
     ) -> Outcome:
-        """Run a script as a replay. Its arguments are the folder of the data, and `arguments`."""
+        """Run a script as a replay. Its arguments are the folder of the data, and `arguments`.
+
+        With `runs` it runs so many times in one process, as in a sift.
+        """
         script = self.work / "job.py"
         script.write_text(text)
         environment = self.environment(
-            self.spec(**fields), "LINEAGE_REPLAY" if is_confined else "UNCONFINED_REPLAY"
+            self.spec(runs=runs, **fields), "LINEAGE_REPLAY" if is_confined else "UNCONFINED_REPLAY"
         )
         runner = [*interpreter] if is_confined else [*interpreter, str(UNCONFINED)]
+        runner += ["-m", "spark_agent.driver.replay.rerun"] if runs else []
         before = self.digest()
         done = subprocess.run(
             [*runner, str(script), str(self.data), *arguments],

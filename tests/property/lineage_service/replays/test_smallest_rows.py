@@ -146,7 +146,9 @@ def test_a_plan_has_the_chosen_rows_and_their_texts(
         for node, splits in rows_of.items()
     ]
     candidates = Candidates(sources)
-    numbers = sorted(data.draw(st.sets(st.sampled_from(range(len(candidates.rows))))) if candidates.rows else ())
+    numbers = sorted(
+        data.draw(st.sets(st.sampled_from(range(len(candidates.rows))))) if candidates.rows else ()
+    )
     plan = candidates.plan(Plan(mode="only", sources=()), numbers)
     assert [source["node"] for source in plan.sources] == list(rows_of)
     chosen = {

@@ -21,8 +21,13 @@ QUICK = (
     *("worker_remove", "worker_process", "udf", "pipe", "foreach", "run_job", "driver_rmtree"),
     *("ok_reads", "ok_sql", "ok_hadoop_in_sandbox", "ok_written_and_read"),
 )
-#: How an application runs: its steps, and whether with the kernel's fence.
-WAYS = {"quick": (QUICK, False), "alone": (tuple(STEPS), False), "confined": (tuple(STEPS), True)}
+#: How an application runs: its steps, whether with the kernel's fence, and how often in one process if so.
+WAYS = {
+    "quick": (QUICK, False, 0),
+    "alone": (tuple(STEPS), False, 0),
+    "confined": (tuple(STEPS), True, 0),
+    "again": (tuple(STEPS), True, 2),
+}
 #: A second of patience for a broker that is not there.
 CONF = {"spark.lineage.kafka.bootstrap.servers": "127.0.0.1:1", "spark.lineage.delivery.timeout": "1"}
 
@@ -49,7 +54,7 @@ def each_step(names: Iterable[str]) -> pytest.MarkDecorator:
         ("way", "name"),
         [
             pytest.param(way, name, marks=marks(way))
-            for way, (steps, _) in WAYS.items()
+            for way, (steps, *_) in WAYS.items()
             for name in names
             if name in steps
         ],
@@ -69,7 +74,7 @@ def run(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run
 
 
-def _run(folder: Path, steps: tuple[str, ...], is_confined: bool) -> Ran:
+def _run(folder: Path, steps: tuple[str, ...], is_confined: bool, runs: int) -> Ran:
     playground = Playground(folder)
     make_data(playground.data, steps)
     options = " ".join(f"--conf {name}={value}" for name, value in CONF.items())
@@ -79,6 +84,7 @@ def _run(folder: Path, steps: tuple[str, ...], is_confined: bool) -> Ran:
             script_of({name: STEPS[name] for name in steps}),
             protected=[str(playground.data)],
             is_confined=is_confined,
+            runs=runs,
         )
     lines = [line for line in outcome.output.splitlines() if line.startswith("STEP ")]
     return Ran(outcome, dict(json.loads(line.removeprefix("STEP ")) for line in lines))

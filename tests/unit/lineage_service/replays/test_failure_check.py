@@ -5,6 +5,7 @@ from dataclasses import replace
 from lineage_service.replays.failure_check import checked_failure
 from tests.support.failure import FAILURE, PRINTED
 
+
 def test_the_same_error_from_the_same_line_is_reproduced() -> None:
     output = checked_failure(FAILURE, 1, PRINTED)
     assert (output.verdict, output.was, output.is_) == (

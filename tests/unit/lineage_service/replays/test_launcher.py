@@ -83,7 +83,14 @@ def test_a_python_by_its_path_is_that_one() -> None:
 def test_the_job_is_run_again_by_a_module_before_it() -> None:
     rerun = "spark_agent.driver.replay.rerun"
     assert rerun_words(["python3", "-u", "job.py", "-m"]) == ["python3", "-u", "-m", rerun, "job.py", "-m"]
-    assert rerun_words(["python3", "-m", "jobs.sales", "x"]) == ["python3", "-m", rerun, "-m", "jobs.sales", "x"]
+    assert rerun_words(["python3", "-m", "jobs.sales", "x"]) == [
+        "python3",
+        "-m",
+        rerun,
+        "-m",
+        "jobs.sales",
+        "x",
+    ]
     assert rerun_words(["python3", "-c", "print()"]) == ["python3", "-m", rerun, "-c", "print()"]
     assert rerun_words(["python3", "-um", "job"]) is None
     assert rerun_words(["sh", "-c", "python job.py"]) is None

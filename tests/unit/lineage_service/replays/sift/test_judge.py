@@ -52,7 +52,7 @@ def test_what_is_no_test_is_said(kind: str, text: str, why: str) -> None:
 
 def test_a_function_is_asked_of_all_rows_and_may_print(tmp_path: Path) -> None:
     (tmp_path / "checks.py").write_text(
-        "print('imported')\n\n\ndef is_wrong(rows):\n    print('asked')\n    return len(rows) > int(rows[0])\n"
+        "print('imported')\ndef is_wrong(rows):\n    print('asked')\n    return len(rows) > int(rows[0])\n"
     )
     answers = judge("all", "checks:is_wrong", ["2", "x"], ["1", "x"], [], folder=tmp_path)
     assert [answer.get("fails") for answer in answers] == [None, False, True, False]
