@@ -167,9 +167,11 @@ def rerun_words(words: Sequence[str]) -> list[str] | None:
     """
     name = Path(words[0]).name
     if _PYTHON.fullmatch(name):
-        at = 1 + len(_options_of_python(words))
+        options = _options_of_python(words)
+        at = 1 + len(options)
         is_plain = not words[at].startswith("-") or words[at] in ("-m", "-c")
-        return [*words[:at], "-m", _RERUN, *words[at:]] if is_plain else None
+        are_apart = tuple(words[1:at]) == options  # not as in -um
+        return [*words[:at], "-m", _RERUN, *words[at:]] if is_plain and are_apart else None
     module = find_spec(_RERUN)
     if name != "spark-submit" or module is None or module.origin is None:
         return None

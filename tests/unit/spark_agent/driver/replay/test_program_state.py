@@ -43,7 +43,7 @@ def test_of_a_program_that_prints_much_the_end_is_kept(monkeypatch: pytest.Monke
     state = ProgramState()
     for number in range(100):
         print(number)
-    assert state.restore() == "97\n98\n99\n"
+    assert state.restore() == "\n97\n98\n99\n"
 
 
 @pytest.mark.parametrize(
