@@ -22,8 +22,9 @@ PARTITIONS_IN_EVENT = 2_000
 class NodePublisher:
     """Makes events of nodes."""
 
-    def __init__(self, events: EventPublisher) -> None:
-        self._events = events
+    def __init__(self, events: EventPublisher, *, describes: bool = True) -> None:
+        """`describes`: is anybody to learn what partitions are made of?"""
+        self._events, self._describes = events, describes
         self._lock = threading.RLock()
 
     def publish(self, node: Node) -> None:
@@ -79,6 +80,8 @@ class NodePublisher:
                     ancestor.describe = None
 
     def _undescribed(self, node: Node) -> list[Node]:
+        if not self._describes:
+            return []
         with self._lock:
             return node.ancestry(lambda ancestor: ancestor.is_described)
 

@@ -57,7 +57,7 @@ class Session:
         self.patches = monkeypatch.Patches()
         process_sender.process_sender.local_folders = str(getattr(context, "_temp_dir", "") or "")
         self.events = _publisher(self)
-        self.nodes = NodePublisher(self.events)
+        self.nodes = NodePublisher(self.events, describes=not self.is_silent)
         self.scope = OperationScope(context, self.events)
         self.recipes = Recipes()
         parameter = Manifests()
