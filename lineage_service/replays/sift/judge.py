@@ -35,7 +35,7 @@ def main(kind: str, text: str) -> None:
         answers.write(json.dumps(judgement) + "\n")
         answers.flush()
 
-    test: Callable[[Any], Any]
+    test: Any
     try:
         test = _expression(text) if kind == ROWS else _function(text)
     except BaseException as error:  # noqa: BLE001 - a job that exits while it is imported, too
