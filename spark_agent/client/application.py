@@ -66,6 +66,11 @@ class Application:
             seen |= new
         return frozenset(seen)
 
+    def way_to(self, node_id: str) -> list[str]:
+        """An operation and all that lead to it, in the order in which the program made them."""
+        before = self.all_before(frozenset({node_id}))
+        return sorted(before, key=lambda one: int(one.rpartition("#")[2]))
+
 
 def normal_path(path: str) -> str:
     """A local path, absolute and without `file:`; other URIs by one name."""

@@ -15,9 +15,11 @@ from typing import Any
 
 from spark_agent.client import frames
 from spark_agent.client.application import Application, normal_path
+from spark_agent.client.chosen_records import ChosenRecords
 from spark_agent.client.http import TraceError
 from spark_agent.client.input_rows import InputRows, input_rows
 from spark_agent.client.missing_rows import MissingRow
+from spark_agent.client.replay_report import Step
 from spark_agent.client.replays import Chosen
 from spark_agent.client.sides import sides_before
 from spark_agent.client.trace_starts import Start, queries_of, start_of
@@ -195,13 +197,30 @@ class LineageRecords:
         records = at.collect(MOST_STARTS)
         chosen = at._of(records)._of_one_operation()
 
-        def reached(starts: Sequence[Start]) -> list[dict[str, Any]]:
-            node_ids = frozenset({chosen.node_id})
-            into = LineageRecords(self._application, node_ids, tuple(starts), "forward")
-            return [record for _, record in into.collect()]
+        def traced(direction: str, node_id: str, starts: Sequence[Start]) -> list[dict[str, Any]]:
+            reached = LineageRecords(self._application, frozenset({node_id}), tuple(starts), direction)
+            return [record for _, record in reached.collect()]
 
         texts = [] if at is self else [_text(record) for _, record in self.collect(MOST_STARTS)]
-        return chosen.rdd([record for _, record in records], reached, texts)
+        return ChosenRecords(chosen, [record for _, record in records], texts, traced).rdd()
+
+    def steps(self, most: int = 20) -> list[Step]:
+        """What the operations on the way to these records gave, the inputs first, as objects of Python.
+
+        At most `most` records of each, which are made again as by `rdd()`. `print` shows a step. Raises
+        TraceError.
+        """
+        chosen = self._of_one_operation()
+        starts = tuple(chosen.starts or self._of(self.collect(MOST_STARTS))._starts or ())
+        steps = []
+        for node_id in self._application.way_to(chosen.node_id):
+            is_end = node_id == chosen.node_id
+            at = LineageRecords(self._application, frozenset({node_id}), starts, "" if is_end else "backward")
+            if at.collect():
+                node = self._application.nodes[node_id]
+                again = at.rdd()
+                steps.append(Step(node_id, node["name"], node["call_site"], again.take(most), again.report))
+        return steps
 
     def _input_rows(self) -> InputRows:
         self._check()

@@ -12,7 +12,7 @@ from spark_agent.contract.row_alignment import are_close, corresponding_texts
 from spark_agent.driver.replay.rebuilt_rdds import SourceRead
 from spark_agent.worker.record_choices import OutputTexts, RowsSeen
 
-__all__ = ["OutputRow", "ReplayReport"]
+__all__ = ["OutputRow", "ReplayReport", "Step"]
 
 #: Rows of the replay that are looked at for what stands in the place of a row that is not there, by task.
 _MOST_OTHERS = 1_000
@@ -92,6 +92,25 @@ class ReplayReport:
             if source.way == "whole" and source.why
         ]
         return "\n".join((f"replay of {read} of the inputs", *whole, *self.notes))
+
+
+@dataclass(frozen=True)
+class Step:
+    """An operation on the way to some records: the first of those that it gave, as objects.
+
+    `report.exact` says whether these are on the way, and no others.
+    """
+
+    node_id: str
+    name: str
+    call_site: str
+    records: list[Any]
+    report: ReplayReport
+
+    def __str__(self) -> str:
+        site = f" at {self.call_site}" if self.call_site else ""
+        doubt = "" if self.report.exact else f" ({'; '.join(self.report.notes)})"
+        return "\n".join((f"{self.name}{site}{doubt}", *(f"  {record!r}" for record in self.records)))
 
 
 def verified(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from spark_agent.client.application import Application
 from spark_agent.client.http import TraceError
-from spark_agent.client.replays import number_of, running_session
+from spark_agent.client.replays import number_of, running_agent
 
 __all__ = ["sides_before"]
 
@@ -30,9 +30,9 @@ def sides_before(application: Application, node_ids: frozenset[str], path: int, 
 def _sides(application: Application, node_id: str) -> list[str]:
     """What an operation reads, in the order of its arguments; itself if it reads nothing."""
     before = application.neighbours(frozenset({node_id}), "backward")
-    session = running_session(application.id)
+    running = running_agent(application.id)
     is_sink = application.nodes[node_id]["kind"] == "sink"
-    recipe = None if session is None or is_sink else session.recipes.of(number_of(node_id))
+    recipe = None if running is None or is_sink else running.session.recipes.of(number_of(node_id))
     parents = [] if recipe is None else recipe.parents
     if len(before) == 1 and len(parents) < 2:
         return list(before)

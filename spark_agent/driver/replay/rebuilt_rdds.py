@@ -8,7 +8,7 @@ in partitions that differ only where no operation on the way can tell.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from spark_agent.worker.operators.kept_positions import Keep
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session
 
-__all__ = ["Rebuilt", "RowsOfSource", "SourceRead", "operation_by_places", "rebuilt"]
+__all__ = ["Choice", "Rebuilt", "RowsOfSource", "SourceRead", "operation_by_places", "rebuilt"]
 
 #: Operations whose outputs depend on the places of records among all others.
 _BY_PLACE = frozenset(("randomSplit", "sample", "sampleByKey", "zip", "zipWithIndex", "zipWithUniqueId"))
@@ -30,6 +30,10 @@ _BY_PARTITION = frozenset(
     ("glom", "mapPartitions", "mapPartitionsWithIndex", "pipe", "repartitionAndSortWithinPartitions")
 )
 _SPLIT_COUNT = "numPartitions"
+
+
+Choice = Callable[[Any], bool]
+"""Does it take a record? Executors get it."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +75,12 @@ def rebuilt(
     *,
     is_without: bool = False,
     keeps_places: bool = False,
+    chosen: Mapping[int, Choice] | None = None,
 ) -> Rebuilt:
     """The RDD of `recipe`, of these rows of its sources, by node. `is_without`: of all but these.
 
-    A source that `rows` does not name is read whole. `keeps_places`: nothing is left out but rows.
+    A source that `rows` does not name is read whole. `keeps_places`: nothing is left out but rows. Of the
+    operations that `chosen` names by their nodes, only the records go on that it takes.
     """
     lineage = recipe.lineage()
     sources = [
@@ -85,7 +91,9 @@ def rebuilt(
     made_of = {id(base.recipe): base.rdd(is_compact=is_compact) for base in sources}
     for step in lineage:
         if step.source is None:
-            made_of[id(step)] = _made(session, step, made_of, is_compact=is_compact)
+            result = _made(session, step, made_of, is_compact=is_compact)
+            choice = (chosen or {}).get(step.number)
+            made_of[id(step)] = result if choice is None else result.filter(choice)
     result = made_of[id(recipe)]
     assert is_left_out(result)
     return Rebuilt(result, tuple(base.read for base in sources), not is_compact)

@@ -66,6 +66,16 @@ class AskedQueries:
     def has_read(self, path: str) -> bool:
         return any(self._reads(remembered, path) for remembered, _ in self._remembered())
 
+    def query(self, sink: int) -> Plan | None:
+        """The query whose output has this number, to be run again; None if it is not remembered.
+
+        Raises NotRepeatableError and UncheckedInputError.
+        """
+        for remembered, nodes in self._remembered():
+            if nodes[-1].number == sink:
+                return self._query(remembered)
+        return None
+
     def missing(self, path: str, row: int) -> list[AskedQuery]:
         """Of each query that read the file, the latest first. Raises RowError where there is no such row."""
         asked = []

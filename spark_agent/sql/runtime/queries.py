@@ -18,6 +18,7 @@ from spark_agent.sql.files.scans import FileScans
 from spark_agent.sql.plan_schemas import schema_given
 from spark_agent.sql.py4j_errors import in_short
 from spark_agent.sql.rerun.asked_queries import AskedQueries
+from spark_agent.sql.rerun.replayed_queries import ReplayedQueries
 from spark_agent.sql.rerun.rerun import LAZY_REASON, LazyQueries, Rerun
 from spark_agent.sql.rewrite import plan_display, rewriter
 from spark_agent.sql.rewrite.plan_nodes import PlanNode, PlanNodes, UncoveredError
@@ -84,6 +85,9 @@ class Queries:
         self._jvm_events = JvmEvents(jvm.manifests, self._executions, events.gap)
         self._lazy_queries = LazyQueries(self._catalyst, session.context._jvm)
         self.asked = AskedQueries(self._catalyst, session.context._jvm, self._leave_out_frame)
+        self.replayed = ReplayedQueries(
+            self._catalyst, session.context._jvm, self.asked, self._leave_out_frame
+        ).replayed
         self.reruns = Reruns(self._catalyst, self._lazy_queries, events.emit, self.leave_out)
         self._left_out: set[tuple[int, ...]] = set()  # columns of scans
         self._callers = Callers(is_pinned=jvm.is_pinned)
@@ -103,7 +107,8 @@ class Queries:
 
     def leave_out(self, plan: Plan) -> None:
         """Capture nothing of queries that read the scans of this plan."""
-        self._left_out.update(map(self._catalyst.column_ids, self._catalyst.items(plan.collectLeaves())))
+        columns = map(self._catalyst.column_ids, self._catalyst.items(plan.collectLeaves()))
+        self._left_out.update(filter(None, columns))  # a leaf without columns is like any other
 
     def _leave_out_frame(self, frame: Any) -> None:
         self.leave_out(frame._jdf.queryExecution().analyzed())

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from spark_agent.driver.monkeypatch import like
 from spark_agent.sql.jvm_gateway import JvmUnavailableError, load
 from spark_agent.sql.rerun.asked_queries import AskedQuery
+from spark_agent.sql.rerun.replayed_queries import ReplayedQuery
 from spark_agent.sql.rerun.rerun import CannotRerunError
 from spark_agent.sql.runtime import streaming_queries
 from spark_agent.sql.runtime.coarse_queries import CoarseQueries, gap_if_executed
@@ -105,6 +107,13 @@ class SparkSessions:
         if self._queries is None:
             raise CannotRerunError(_NO_LINEAGE)
         return self._queries.reruns.rerun(path, row)
+
+    def replayed(self, sink: int, sources: Sequence[Mapping[str, Any]]) -> ReplayedQuery | None:
+        """The query with this output again, of only these rows of its sources; None if it is not remembered.
+
+        Raises CannotRerunError.
+        """
+        return None if self._queries is None else self._queries.replayed(sink, sources)
 
     def has_read(self, path: str) -> bool:
         """Did one of the latest queries read this file?"""

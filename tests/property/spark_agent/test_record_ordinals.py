@@ -7,7 +7,7 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_agent.client.replays import _ordinals
+from spark_agent.client.chosen_records import _ordinals
 from spark_agent.contract.row_sets import ranges_of
 from spark_agent.worker.operators.kept_positions import Keep
 

@@ -143,6 +143,20 @@ def test_the_records_of_an_operation_are_there_as_objects(ran: Ran) -> None:
     assert (name, sorted(texts), person) == ("b", ["the bird sang", "the dog sat"], "Bob")
 
 
+def test_each_step_of_a_way_is_shown(ran: Ran) -> None:
+    steps = ran.row("counts", "cat,2").steps()
+    assert [(step.name, sorted(step.records)) for step in steps] == [
+        ("textFile", [DOCUMENTS[0], DOCUMENTS[4]]),
+        ("flatMap", [("cat", "a"), ("cat", "c")]),
+        ("map", [("cat", 1), ("cat", 1)]),
+        ("reduceByKey", [("cat", 2)]),
+        ("map", ["cat,2"]),
+        ("saveAsTextFile", ["cat,2"]),
+    ]
+    assert all(step.report.exact for step in steps)
+    assert "('cat', 2)" in str(steps[3])
+
+
 def test_without_some_rows_the_whole_output_is_made_again(ran: Ran) -> None:
     cat = ran.row("counts", "cat,2")
     fewer = cat.replay(without=lambda text: text.startswith("c|"))
@@ -164,6 +178,7 @@ def test_a_side_of_a_join_is_gone_back_to(ran: Ran) -> None:
     assert ran.row("joined", "Bob: 2").go_back(3, path=1).rdd().collect() == [("b", "Bob")]
 
 
+@pytest.mark.thorough
 def test_a_dataframe_of_a_replay_is_no_part_of_the_job(ran: Ran, jar: Path) -> None:
     from pyspark.sql import SparkSession
 
@@ -178,6 +193,33 @@ def test_a_dataframe_of_a_replay_is_no_part_of_the_job(ran: Ran, jar: Path) -> N
     assert published() == before
 
 
+@pytest.mark.thorough
+def test_a_query_runs_again_on_rows_of_parquet(ran: Ran, jar: Path) -> None:
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.getOrCreate()
+    orders = [("North", 10), ("South", 7), ("North", 5), ("East", 3)]
+    spark.createDataFrame(orders, "shop string, amount int").repartition(2).write.parquet(
+        str(ran.folder / "orders")
+    )
+    read = spark.read.parquet(str(ran.folder / "orders"))
+    read.groupBy("shop").sum("amount").write.csv(str(ran.folder / "sums"))
+    records = ran.row("sums", "North,15")
+    assert records.count() == 1
+    before = published()
+    again = records.replay()
+    assert [tuple(row) for row in again.collect()] == [("North", 15)]
+    assert again.where("shop = 'South'").count() == 0
+    assert (again.report.mode, again.report.rows, again.report.of) == ("only", 2, 4)
+    active = agent.active()
+    assert active is not None
+    active.spark_sessions.flush()
+    assert published() == before
+    assert read.where("shop = 'South'").count() == 1  # the job's own is captured as ever
+    active.spark_sessions.flush()
+    assert published() > before
+
+
 @pytest.mark.parametrize(
     ("ask", "text"),
     [
@@ -187,6 +229,8 @@ def test_a_dataframe_of_a_replay_is_no_part_of_the_job(ran: Ran, jar: Path) -> N
             "nothing would be left out",
         ),
         (lambda ran: trace(ran.folder / "counts").replay(without=len), "choose records first"),
+        (lambda ran: trace(ran.folder / "counts").filter(lambda text: False).replay(), "none were chosen"),
+        (lambda ran: trace(ran.folder / "counts").filter(lambda text: False).rdd(), "none were chosen"),
         (lambda ran: ran.row("joined", "Bob: 2").go_back(3, path=2), "path= is from 0 to 1"),
         (lambda ran: trace(ran.counts).key("cat").go_back(path=0), "several inputs"),
     ],

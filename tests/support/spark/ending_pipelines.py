@@ -37,7 +37,7 @@ def make(seed: int) -> list[Step]:
     return steps
 
 
-def _plus(pair: tuple[int, tuple[int, int | None]]) -> Pair:
+def plus(pair: tuple[int, tuple[int, int | None]]) -> Pair:
     key, (value, other) = pair
     return key, value + (other or 0)
 
@@ -66,7 +66,7 @@ def in_spark(program: Sequence[Step], left: Any, right: Any) -> tuple[Any, list[
     for step in program:
         made = SPARK[step.name](step.number, *(datasets[at] for at in step.inputs))
         nodes.append(made._lineage_node.number)
-        datasets.append(made.map(_plus) if step.name in ("join", "leftOuterJoin") else made)
+        datasets.append(made.map(plus) if step.name in ("join", "leftOuterJoin") else made)
     return datasets[-1], nodes
 
 

@@ -43,7 +43,7 @@ def recipes(monkeypatch: pytest.MonkeyPatch) -> dict[int, Recipe]:
     }
     made[6] = two
     session = SimpleNamespace(recipes=SimpleNamespace(of=made.get))
-    monkeypatch.setattr(sides, "running_session", lambda application: session)
+    monkeypatch.setattr(sides, "running_agent", lambda application: SimpleNamespace(session=session))
     return made
 
 
