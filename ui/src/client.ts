@@ -6,6 +6,7 @@ import type {
   Applications,
   Choices,
   Comparison,
+  Contrast,
   DatasetPage,
   Datasets,
   Failures,
@@ -15,6 +16,9 @@ import type {
   Materialized,
   Missing,
   RecordPage,
+  Replays,
+  RowSet,
+  Suspects,
   Trace,
   Values,
 } from "./api";
@@ -63,6 +67,14 @@ export interface Client {
   missing(id: string, parameters: Parameters, options?: RequestOptions): Promise<Missing>;
   /** Which records made tasks fail. */
   failures(id: string, options?: RequestOptions): Promise<Failures>;
+  /** Which input rows records were made of, as ranges. */
+  rowSet(id: string, parameters: Parameters, options?: RequestOptions): Promise<RowSet>;
+  /** Which tasks and operations behave oddly. */
+  suspects(id: string, parameters: Parameters, options?: RequestOptions): Promise<Suspects>;
+  /** What the input rows of bad outputs share. */
+  contrast(id: string, parameters: Parameters, options?: RequestOptions): Promise<Contrast>;
+  /** What replays on the service's machine have given. */
+  replays(id: string, options?: RequestOptions): Promise<Replays>;
   values(id: string, parameters: Parameters, options?: RequestOptions): Promise<Values>;
   /** Writes a trace to Neo4j. */
   materialize(id: string, parameters: Parameters, options?: RequestOptions): Promise<Materialized>;
@@ -99,6 +111,10 @@ export function makeClient(): Client {
     trace: (id, parameters, options) => getJson(applicationPath(id, "trace"), parameters, options),
     missing: (id, parameters, options) => getJson(applicationPath(id, "missing"), parameters, options),
     failures: (id, options) => getJson(applicationPath(id, "failures"), {}, options),
+    rowSet: (id, parameters, options) => getJson(applicationPath(id, "rowset"), parameters, options),
+    suspects: (id, parameters, options) => getJson(applicationPath(id, "suspects"), parameters, options),
+    contrast: (id, parameters, options) => getJson(applicationPath(id, "contrast"), parameters, options),
+    replays: (id, options) => getJson(applicationPath(id, "replays"), {}, options),
     values: (id, parameters, options) => getJson(applicationPath(id, "values"), parameters, options),
     materialize: (id, parameters, options) =>
       getJson(applicationPath(id, "trace", "graph"), parameters, options, "POST"),

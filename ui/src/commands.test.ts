@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { commandsOf, curlOf, shellWord } from "./commands";
+import { commandsOf, curlOf } from "./commands";
 import { parse } from "./route";
+import { shellWord } from "./words";
 
 const linesOf = (address: string) =>
   commandsOf(parse(address)).flatMap(({ path, terminal, parameters }) =>
@@ -39,6 +40,45 @@ test.each([
     [
       "lineage trace local-1 backward --failure 2 --depth 1",
       "curl -G localhost:8080/api/applications/local-1/trace -d direction=backward -d failure=2 -d depth=1",
+    ],
+  ],
+  [
+    "#/app/local-1/suspects?limit=5",
+    ["lineage suspects local-1 --limit 5", "curl -G localhost:8080/api/applications/local-1/suspects -d limit=5"],
+  ],
+  [
+    "#/app/a/suspects?bad=8%23write%230%233&bad=/out/p:4&bad-where=x%20%3C%200&good=8%23write%230%231&failures=1",
+    [
+      'lineage suspects a --bad "8#write#0#3" --bad /out/p:4 --bad-where "x < 0" --good "8#write#0#1"',
+      `curl -G localhost:8080/api/applications/a/suspects --data-urlencode 'bad=[{"record":"8#write#0#3"},{"path":"/out/p","row":3},{"where":"x < 0"}]' --data-urlencode 'good=[{"record":"8#write#0#1"}]'`,
+      'lineage contrast a --bad "8#write#0#3" --bad /out/p:4 --bad-where "x < 0" --good "8#write#0#1" --failures',
+      `curl -G localhost:8080/api/applications/a/contrast --data-urlencode 'bad=[{"record":"8#write#0#3"},{"path":"/out/p","row":3},{"where":"x < 0"}]' --data-urlencode 'good=[{"record":"8#write#0#1"}]' -d failures=true`,
+    ],
+  ],
+  [
+    "#/app/a/rowset?record=write%230%233&node=8&limit=200",
+    [
+      'lineage rows a "write#0#3" --node 8',
+      'curl -G localhost:8080/api/applications/a/rowset --data-urlencode "record=write#0#3" -d node=8 -d limit=200',
+    ],
+  ],
+  [
+    "#/app/a/rowset?node=8&where=x%20%3C%200",
+    [
+      'lineage rows a --where "x < 0" --node 8',
+      'curl -G localhost:8080/api/applications/a/rowset -d node=8 --data-urlencode "where=x < 0"',
+    ],
+  ],
+  ["#/app/a/replays/3", ["lineage apps --replays", "curl localhost:8080/api/applications/a/replays"]],
+  [
+    "#/app/a/why?failure=2",
+    [
+      "lineage rows a --failure 2",
+      "curl -G localhost:8080/api/applications/a/rowset -d failure=2",
+      "lineage suspects a",
+      "curl localhost:8080/api/applications/a/suspects",
+      "lineage contrast a --failures",
+      "curl -G localhost:8080/api/applications/a/contrast -d failures=true",
     ],
   ],
   ["#/app/local-1", ["lineage graph local-1", "curl localhost:8080/api/applications/local-1/graph"]],

@@ -1,6 +1,18 @@
 // What a view shows, as a command line and for curl. Pure.
 
-import type { DatasetRoute, MissingRoute, RecordsRoute, Route, Start, TraceRoute } from "./route";
+import { markOf, marksIn, marksQuery, startsOf } from "./marks";
+import { isOutput, replayLine, rowsLine } from "./reruns";
+import type {
+  DatasetRoute,
+  MissingRoute,
+  RecordsRoute,
+  Route,
+  RowSetRoute,
+  SuspectsRoute,
+  TraceRoute,
+  WhyRoute,
+} from "./route";
+import { filled, lineOf, lineWith, shellWord, startWords } from "./words";
 
 export interface Command {
   /** What it gives, where a view has several: "Where it came from". */
@@ -11,14 +23,6 @@ export interface Command {
   parameters: readonly (readonly [string, string])[];
 }
 
-type Parameters = { [name: string]: string | number | null | undefined };
-
-/** A word of a shell (POSIX). */
-export function shellWord(text: string): string {
-  if (/^[\w@%+=:,./-]+$/.test(text)) return text;
-  return /["$`\\!]/.test(text) ? `'${text.replaceAll("'", "'\\''")}'` : `"${text}"`;
-}
-
 /** The line for curl; `base` is the address of the service. */
 export const curlOf = (base: string, { path, parameters }: { path: string } & Pick<Command, "parameters">): string =>
   [
@@ -27,18 +31,6 @@ export const curlOf = (base: string, { path, parameters }: { path: string } & Pi
     ...parameters.map(([name, value]) =>
       /^[\w.-]+$/.test(value) ? `-d ${name}=${value}` : `--data-urlencode ${shellWord(`${name}=${value}`)}`,
     ),
-  ].join(" ");
-
-const filled = (parameters: Parameters): [string, string][] =>
-  Object.entries(parameters).flatMap(([name, value]): [string, string][] =>
-    value === null || value === undefined || value === "" ? [] : [[name, String(value)]],
-  );
-
-const lineOf = (words: readonly string[], flags: Parameters): string =>
-  [
-    "lineage",
-    ...words.map(shellWord),
-    ...filled(flags).flatMap(([name, value]) => [`--${name}`, shellWord(value)]),
   ].join(" ");
 
 /** What gives the same as a view; empty for an address that is none. */
@@ -94,6 +86,21 @@ export function commandsOf(route: Route): Command[] {
           parameters: [],
         },
       ];
+    case "suspects":
+      return suspectsCommands(route);
+    case "rowset":
+      return [rowSetCommand(route)];
+    case "replays":
+      return [
+        {
+          name: "",
+          terminal: "lineage apps --replays",
+          path: pathOf(route.application, "replays"),
+          parameters: [],
+        },
+      ];
+    case "why":
+      return whyCommands(route);
     case "lag":
       return [{ name: "", terminal: "lineage status", path: "api/lag", parameters: [] }];
     default:
@@ -150,15 +157,64 @@ function traceCommands(route: TraceRoute): Command[] {
       parameters: filled({ direction, ...start, depth }),
     };
   });
-  return directions.includes("backward") ? [...commands, ...replayCommand(application, start)] : commands;
+  if (!directions.includes("backward") || !isOutput(start)) return commands;
+  return [...commands, terminalOnly("Run the job again on these rows only", replayLine(application, start))];
 }
 
-/** A record of an output can be made again, by the command of its job. */
-function replayCommand(application: string, start: Start): Command[] {
-  if (!("record" in start) || !/(^|#)write#/.test(start.record)) return [];
-  const { record, flags } = startWords(start);
-  const terminal = `${lineOf(["replay", application, ...record], flags)} -- YOUR COMMAND`;
-  return [{ name: "Run the job again on these rows only", terminal, path: null, parameters: [] }];
+const terminalOnly = (name: string, terminal: string): Command => ({ name, terminal, path: null, parameters: [] });
+
+function suspectsCommands({ application, query }: SuspectsRoute): Command[] {
+  const marks = marksIn(query);
+  const flags = marks.map(({ kind, isCondition, name }): [string, string] => [
+    isCondition ? `${kind}-where` : kind,
+    name,
+  ]);
+  const hasFailures = query.get("failures") === "1";
+  const hasBad = hasFailures || marks.some(({ kind }) => kind === "bad");
+  const [method, limit] = [query.get("method"), query.get("limit")];
+  const outputs = { bad: startsOf(marks, "bad"), good: startsOf(marks, "good") };
+  const suspects: Command = {
+    name: hasBad ? "Who behaves oddly" : "",
+    terminal: lineWith(["suspects", application], [...flags, ...filled({ method, limit })]),
+    path: pathOf(application, "suspects"),
+    parameters: filled({ ...outputs, method, limit }),
+  };
+  if (!hasBad) return [suspects];
+  const contrast: Command = {
+    name: "What bad outputs share",
+    terminal: `${lineWith(["contrast", application], flags)}${hasFailures ? " --failures" : ""}`,
+    path: pathOf(application, "contrast"),
+    parameters: filled({ ...outputs, failures: hasFailures ? "true" : null }),
+  };
+  return [suspects, contrast];
+}
+
+const rowSetCommand = ({
+  application,
+  start,
+  query,
+}: Pick<RowSetRoute, "application" | "start" | "query">): Command => ({
+  name: "",
+  terminal: rowsLine(application, start),
+  path: pathOf(application, "rowset"),
+  parameters: filled({ ...start, limit: query.get("limit") }),
+});
+
+/** The questions that the view asks, each by itself. */
+function whyCommands(route: WhyRoute): Command[] {
+  const { application, start, query } = route;
+  const outputs = "failure" in start ? new URLSearchParams({ failures: "1" }) : marksOf(route);
+  for (const good of query.getAll("good")) outputs.append("good", good);
+  return [
+    { ...rowSetCommand({ application, start, query: new URLSearchParams() }), name: "The input rows" },
+    ...suspectsCommands({ view: "suspects", application, query: outputs }),
+  ];
+}
+
+/** The record itself as a bad output, where it has a short name. */
+function marksOf({ start }: WhyRoute): URLSearchParams {
+  const mark = markOf("bad", start);
+  return marksQuery(mark === null ? [] : [mark]);
 }
 
 function missingCommand({ application, query }: MissingRoute): Command[] {
@@ -188,14 +244,4 @@ function comparisonCommand(query: URLSearchParams): Command[] {
     ? lineOf(["compare", before, after], { dataset, key })
     : lineOf(["compare", dataset ?? ""], { key });
   return [{ name: "", terminal, path: "api/compare", parameters: filled({ before, after, dataset, key }) }];
-}
-
-/** How the command line names the start of a trace. Lines of a file count from 1 there. */
-function startWords(start: Start): { record: string[]; flags: Parameters } {
-  if ("record" in start) return { record: [start.record], flags: { node: start.node } };
-  if ("path" in start) return { record: [`${start.path}:${start.row + 1}`], flags: {} };
-  if ("key" in start) return { record: [], flags: { key: start.key, node: start.node } };
-  if ("failure" in start) return { record: [], flags: { failure: start.failure } };
-  if ("where" in start) return { record: ["--all"], flags: { where: start.where, node: start.node } };
-  return { record: [`${start.partition}#${start.offset}`], flags: { node: start.node } };
 }

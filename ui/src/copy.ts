@@ -31,3 +31,12 @@ export function copyLines(commands: readonly Command[], announce: (text: string)
     ];
   });
 }
+
+/** Lines for a terminal, each below what it does. */
+export const captionedLines = (
+  lines: readonly (readonly [caption: string, line: string])[],
+  announce: (text: string) => void,
+): Child =>
+  lines.map(([caption, line]) =>
+    h("div", { class: "captioned" }, h("p", { class: "small soft" }, caption), copyLine(line, line, announce)),
+  );

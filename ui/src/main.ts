@@ -26,6 +26,10 @@ const VIEWS: { [V in ViewRoute["view"]]: () => Promise<MakeView<Extract<ViewRout
   trace: async () => (await import("./trace/view")).traceView,
   missing: async () => (await import("./missing")).missingView,
   failures: async () => (await import("./failures/view")).failuresView,
+  suspects: async () => (await import("./suspects/view")).suspectsView,
+  rowset: async () => (await import("./rowset/view")).rowSetView,
+  replays: async () => (await import("./replays/view")).replaysView,
+  why: async () => (await import("./why/view")).whyView,
   lag: async () => (await import("./lag")).lagView,
 };
 

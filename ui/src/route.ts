@@ -9,6 +9,10 @@
 //   #/app/APP/trace?...              the trace of a record (the API's parameters)
 //   #/app/APP/missing?path=&row=...  why rows are not in the output (the API's parameters)
 //   #/app/APP/failures               which records made tasks fail
+//   #/app/APP/suspects?bad=&good=... who behaves oddly, and what bad outputs share
+//   #/app/APP/rowset?...             which input rows a record was made of
+//   #/app/APP/replays                its replays; #/app/APP/replays/ID: one of them
+//   #/app/APP/why?...                why a record is as it is
 //   #/lag                            the lag
 // Parameters that a view does not know are left alone: old links keep working.
 
@@ -81,6 +85,35 @@ export interface FailuresRoute {
   application: string;
 }
 
+export interface SuspectsRoute {
+  view: "suspects";
+  application: string;
+  query: URLSearchParams;
+}
+
+export interface RowSetRoute {
+  view: "rowset";
+  application: string;
+  start: Start;
+  /** The other parameters of the address, which belong to the view. */
+  query: URLSearchParams;
+}
+
+export interface ReplaysRoute {
+  view: "replays";
+  application: string;
+  /** One of them; null: all. */
+  replay: string | null;
+}
+
+export interface WhyRoute {
+  view: "why";
+  application: string;
+  start: Start;
+  /** The other parameters of the address, which belong to the view. */
+  query: URLSearchParams;
+}
+
 export interface LagRoute {
   view: "lag";
 }
@@ -101,22 +134,15 @@ export type Route =
   | TraceRoute
   | MissingRoute
   | FailuresRoute
+  | SuspectsRoute
+  | RowSetRoute
+  | ReplaysRoute
+  | WhyRoute
   | LagRoute
   | NoRoute;
 
-const TRACE_PARAMETERS = [
-  "record",
-  "node",
-  "partition",
-  "offset",
-  "key",
-  "where",
-  "path",
-  "row",
-  "failure",
-  "direction",
-  "whole",
-];
+const START_PARAMETERS = ["record", "node", "partition", "offset", "key", "where", "path", "row", "failure"];
+const TRACE_PARAMETERS = [...START_PARAMETERS, "direction", "whole"];
 
 /** The route of `location.hash`. */
 export function parse(hash: string): Route {
@@ -143,16 +169,32 @@ export function parse(hash: string): Route {
       if (place === "trace" && node === "") return traceRoute(application, query);
       if (place === "missing" && node === "") return { view: "missing", application, query };
       if (place === "failures" && node === "") return { view: "failures", application };
+      return debuggingRoute(application, place, node, query);
     }
   }
-  return { view: "nowhere", reason: "This page has no such view." };
+  return NO_VIEW;
 }
+
+const NO_VIEW: NoRoute = { view: "nowhere", reason: "This page has no such view." };
+
+/** Of what says why an output is wrong. */
+function debuggingRoute(application: string, place: string, name: string, query: URLSearchParams): Route {
+  if (place === "replays") return { view: "replays", application, replay: name === "" ? null : name };
+  if (name !== "") return NO_VIEW;
+  if (place === "suspects") return { view: "suspects", application, query };
+  if (place !== "rowset" && place !== "why") return NO_VIEW;
+  const start = startOf(query);
+  if (start === null) return { view: "nowhere", reason: "This address does not name a record." };
+  return { view: place, application, start, query: withoutThese(query, START_PARAMETERS) };
+}
+
+const withoutThese = (query: URLSearchParams, names: readonly string[]): URLSearchParams =>
+  new URLSearchParams([...query].filter(([name]) => !names.includes(name)));
 
 function datasetRoute(query: URLSearchParams): DatasetRoute | NoRoute {
   const [name, namespace] = [query.get("name") ?? "", query.get("namespace") ?? ""];
   if (name === "") return { view: "nowhere", reason: "This address of a dataset does not name it." };
-  const rest = new URLSearchParams([...query].filter(([key]) => key !== "name" && key !== "namespace"));
-  return { view: "dataset", name, namespace, query: rest };
+  return { view: "dataset", name, namespace, query: withoutThese(query, ["name", "namespace"]) };
 }
 
 function traceRoute(application: string, query: URLSearchParams): TraceRoute | NoRoute {
@@ -163,7 +205,7 @@ function traceRoute(application: string, query: URLSearchParams): TraceRoute | N
   // A record that made a task fail went into nothing.
   const requested = "failure" in start ? "backward" : query.get("direction");
   const direction = requested === "backward" || requested === "forward" ? requested : "both";
-  const rest = new URLSearchParams([...query].filter(([name]) => !TRACE_PARAMETERS.includes(name)));
+  const rest = withoutThese(query, TRACE_PARAMETERS);
   return { view: "trace", application, start, direction, whole: query.get("whole") === "1", query: rest };
 }
 
@@ -206,12 +248,19 @@ export function href(route: Exclude<Route, NoRoute>): string {
       return hash(["app", route.application, "missing"], route.query);
     case "failures":
       return hash(["app", route.application, "failures"]);
+    case "suspects":
+      return hash(["app", route.application, "suspects"], route.query);
+    case "replays":
+      return hash(["app", route.application, "replays", ...(route.replay === null ? [] : [route.replay])]);
+    case "rowset":
+    case "why":
+      return hash(["app", route.application, route.view], startQuery(route.start, route.query));
     case "application":
       return hash(["app", route.application], route.query);
     case "records":
       return hash(["app", route.application, "nodes", route.node], route.query);
     case "trace": {
-      const query = new URLSearchParams(Object.entries(route.start).map(([name, value]) => [name, String(value)]));
+      const query = startQuery(route.start);
       if (route.direction !== "both" && !("failure" in route.start)) query.set("direction", route.direction);
       if (route.whole) query.set("whole", "1");
       for (const [name, value] of route.query) query.append(name, value);
@@ -219,6 +268,13 @@ export function href(route: Exclude<Route, NoRoute>): string {
     }
   }
 }
+
+/** The parameters that name a start, and then the others. */
+const startQuery = (start: Start, others = new URLSearchParams()): URLSearchParams =>
+  new URLSearchParams([
+    ...Object.entries(start).map(([name, value]): [string, string] => [name, String(value)]),
+    ...others,
+  ]);
 
 function hash(parts: string[], query = new URLSearchParams()): string {
   const search = query.toString();
@@ -255,6 +311,18 @@ export const missingHref = (application: string, query: URLSearchParams): string
   href({ view: "missing", application, query });
 
 export const failuresHref = (application: string): string => href({ view: "failures", application });
+
+export const suspectsHref = (application: string, query = new URLSearchParams()): string =>
+  href({ view: "suspects", application, query });
+
+export const rowSetHref = (application: string, start: Start, query = new URLSearchParams()): string =>
+  href({ view: "rowset", application, start, query });
+
+export const replaysHref = (application: string, replay: string | null = null): string =>
+  href({ view: "replays", application, replay });
+
+export const whyHref = (application: string, start: Start, query = new URLSearchParams()): string =>
+  href({ view: "why", application, start, query });
 
 /** The address of a record's trace in both directions. */
 export const traceHref = (application: string, start: Start, query = new URLSearchParams()): string =>

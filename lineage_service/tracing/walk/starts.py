@@ -180,8 +180,25 @@ def _runs_with(
         raise NotFoundError(
             f"node {node.number} ({node.name}) has {max((count for _, count in counts), default=0)} records "
             f"in partition {partition}; offset {offset} is not there (offsets count from 0)"
+            + _failed_there(graph, node, partition)
         )
     return holders
+
+
+def _failed_there(graph: LineageGraph, node: TopologyNode, partition: int) -> str:
+    """What to say of a record that only a task may have had that failed. Else empty."""
+    topology = graph.topology
+    failed = any(
+        one.run.partition == partition and node.number in (one.run.input, *one.run.nodes)
+        for number, one in topology.failed.items()
+        if number not in topology.runs
+    )
+    if not failed:
+        return ""
+    return (
+        ". A task failed there: what only it has read went into nothing that counts, and is in the trace of "
+        "its failure alone (`lineage failures`)"
+    )
 
 
 def has_records(node: TopologyNode) -> bool:

@@ -144,6 +144,16 @@ def test_a_trace_of_a_failure_begins_at_its_record(without_runs: StoredFailures)
     assert without_runs.failures.failures[0].record.value == "c"
 
 
+def test_a_record_that_only_a_failed_task_has_read_says_so(without_runs: StoredFailures) -> None:
+    without_runs.add(run_failed(1, 0))
+    for start in (
+        {"node": str(SOURCE), "partition": 0, "offset": 2},
+        {"path": str(without_runs.path), "row": 2},
+    ):
+        with pytest.raises(NotFoundError, match="A task failed there"):
+            without_runs.queries.trace(APP, TraceQuery(direction="forward", **start))
+
+
 def test_a_trace_of_a_failure_that_is_not_there(without_runs: StoredFailures) -> None:
     without_runs.add(run_failed(1, 0, position=None, certain=False))
     with pytest.raises(NotFoundError, match="not known"):

@@ -1,7 +1,7 @@
 // Conditions while they are written: what may come next, and how they are quoted for a shell. Pure.
 // The service alone decides what a condition means: a suggestion is only a help.
 
-import { shellWord } from "../commands";
+import { shellWord } from "../words";
 import type { Column } from "../api";
 import { flatColumns } from "./texts";
 

@@ -5,14 +5,22 @@ import type { Failure, Failures } from "../api";
 import { isAbort } from "../client";
 import { type Child, h, replace } from "../dom";
 import { count, fileName, nodeNumber } from "../format";
-import { applicationHref, failuresHref, type FailuresRoute, recordsHref, traceHref } from "../route";
+import { inputRows } from "../inputrows";
+import {
+  applicationHref,
+  failuresHref,
+  type FailuresRoute,
+  recordsHref,
+  rowSetHref,
+  suspectsHref,
+  traceHref,
+  whyHref,
+} from "../route";
 import { loading, notice, showFailure } from "../states";
-import { filePlace, readable } from "../trace/texts";
+import { readable } from "../trace/texts";
 import type { View, ViewContext } from "../view";
 import { attemptsText, failureLine, operationText, taskText } from "./sentences";
 
-/** Input rows of a failure that are shown at once. */
-const SHOWN_ROWS = 10;
 /** Failures that are named above a graph. */
 const SHOWN_LINES = 3;
 
@@ -49,6 +57,16 @@ const resultOf = ({ application_id: application, failures, how }: Failures): Chi
   how !== "" && notice("caution", how),
   failures.length === 0 &&
     notice("empty", "No task of this application is known to have failed: see its ", graphLink(application), "."),
+  failures.some(({ record }) => record !== null) &&
+    h(
+      "p",
+      {},
+      h(
+        "a",
+        { href: suspectsHref(application, new URLSearchParams({ failures: "1" })) },
+        "What do the input rows of these records share?",
+      ),
+    ),
   h(
     "ol",
     { class: "failures-list" },
@@ -72,7 +90,8 @@ const failureOf = (application: string, failure: Failure): Child => [
     {},
     fact("Operation", operationOf(application, failure)),
     failure.record !== null && fact("Record", recordOf(application, failure)),
-    failure.sources_total > 0 && fact(failure.exact ? "Input rows" : "Input rows, perhaps", rowsOf(failure)),
+    failure.sources_total > 0 &&
+      fact(failure.exact ? "Input rows" : "Input rows, perhaps", inputRows(failure.sources, failure.sources_total)),
     fact(
       "Attempts",
       attemptsText(failure),
@@ -101,25 +120,11 @@ const recordOf = (application: string, { failure, record }: Failure): Child =>
     record.value !== null ? h("code", {}, readable(record.value)) : record.record_id,
     " · ",
     h("a", { href: traceHref(application, { failure }) }, "its trace"),
+    " · ",
+    h("a", { href: rowSetHref(application, { failure }) }, "its input rows"),
+    " · ",
+    h("a", { href: whyHref(application, { failure }) }, "why?"),
   ];
-
-function rowsOf({ sources, sources_total: total }: Failure): Child {
-  const line = (row: Failure["sources"][number]) =>
-    h(
-      "div",
-      {},
-      h("span", { class: "id", title: row.path }, `${filePlace(row.path)}:${row.line}`),
-      row.text !== null && [" ", h("code", {}, readable(row.text))],
-      row.warning !== null && h("span", { class: "warning" }, ` ${row.warning}`),
-    );
-  const [shown, others] = [sources.slice(0, SHOWN_ROWS), sources.slice(SHOWN_ROWS)];
-  const unlisted = total - sources.length;
-  return [
-    shown.map(line),
-    others.length > 0 && h("details", {}, h("summary", {}, `${count(others.length, "more row")}`), others.map(line)),
-    unlisted > 0 && h("div", { class: "soft" }, `and ${count(unlisted, "more input record")}`),
-  ];
-}
 
 /** The first failures above the graph of an application, and the way to all of them. */
 export const failureNotice = (application: string, failures: readonly Failure[]): Child =>

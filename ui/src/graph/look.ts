@@ -15,9 +15,16 @@ const BORDER = 1.5;
 /** Room for the name of a frame, beyond its padding. */
 const TITLE = 8;
 
-/** `culprits` are the ids of operations in which tasks have failed. */
-export const operationLook = (culprits: ReadonlySet<string>): Look<DrawnBox, Picture> => ({
-  elements: (picture, placed) => elements(picture, placed, culprits),
+/** What is marked in the drawing, by the ids of operations. They may change before it is drawn again. */
+export interface MarkedOperations {
+  /** Tasks have failed there. */
+  readonly culprits: ReadonlySet<string>;
+  /** Tasks behave oddly there: how many. */
+  readonly unusual: ReadonlyMap<string, number>;
+}
+
+export const operationLook = (marked: MarkedOperations): Look<DrawnBox, Picture> => ({
+  elements: (picture, placed) => elements(picture, placed, marked),
   sizeOf,
   styles,
 });
@@ -42,7 +49,7 @@ function frameOf(boxes: readonly DrawnBox[], places: Placement["boxes"]) {
  * Frames are boxes below others, as large as what they hold. Cytoscape has nodes within nodes, too, but then looks
  * through what holds an element and what it holds for each property that is set: ten times the work.
  */
-function elements(picture: Picture, placed: Placement, culprits: ReadonlySet<string>): ElementDefinition[] {
+function elements(picture: Picture, placed: Placement, marked: MarkedOperations): ElementDefinition[] {
   const members = groupBy(
     picture.boxes.filter((box) => box.type === "operation"),
     (box) => box.group ?? "",
@@ -57,9 +64,9 @@ function elements(picture: Picture, placed: Placement, culprits: ReadonlySet<str
       : { at: placed.boxes[box.id] ?? { x: 0, y: 0 }, ...sizeOf(box) };
     return {
       group: "nodes",
-      data: { id: box.id, label: labelOf(box), ...size },
+      data: { id: box.id, label: isUnusual(box, isFrame, marked) ? `● ${labelOf(box)}` : labelOf(box), ...size },
       position: at,
-      classes: classesOf(box, isFrame, culprits),
+      classes: `${classesOf(box, isFrame, marked.culprits)}${isUnusual(box, isFrame, marked) ? " unusual" : ""}`,
     };
   });
   const lines = picture.lines.map((line): ElementDefinition => {
@@ -79,6 +86,12 @@ function elements(picture: Picture, placed: Placement, culprits: ReadonlySet<str
     };
   });
   return [...boxes, ...lines];
+}
+
+/** An operation, or one of a closed stage. */
+function isUnusual(box: DrawnBox, isFrame: boolean, { unusual }: MarkedOperations): boolean {
+  if (box.type === "operation") return unusual.has(box.operation.node_id);
+  return !isFrame && box.group.members.some(({ node_id }) => unusual.has(node_id));
 }
 
 function classesOf(box: DrawnBox, isFrame: boolean, culprits: ReadonlySet<string>): string {
@@ -122,6 +135,15 @@ function styles(): StyleRule[] {
     {
       selector: ".culprit",
       style: { "border-style": "solid", "border-color": colourOf("failure"), "border-width": 4 },
+    },
+    {
+      selector: ".unusual",
+      style: {
+        "outline-color": colourOf("failure"),
+        "outline-style": "dotted",
+        "outline-width": 3,
+        "outline-offset": 3,
+      },
     },
     {
       selector: ".frame",

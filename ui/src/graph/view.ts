@@ -4,7 +4,6 @@ import type { Application, Graph, Node as Operation } from "../api";
 import { isAbort } from "../client";
 import { type Child, h, replace } from "../dom";
 import {
-  callSite,
   colourOf,
   completeness,
   count,
@@ -18,19 +17,19 @@ import {
 } from "../format";
 import { failureNotice } from "../failures/view";
 import { layoutGraph } from "../layout";
-import { passedRows } from "../passthrough";
-import { type ApplicationRoute, recordsHref } from "../route";
+import { applicationHref, type ApplicationRoute, recordsHref, replaysHref, suspectsHref } from "../route";
 import { frame, pause } from "../slices";
 import { loading, notice, showFailure } from "../states";
-import { table } from "../table";
 import { drawingTools } from "../tools";
 import type { View, ViewContext } from "../view";
 import { foldBranches } from "./branches";
 import { type Drawing, makeDrawing } from "./drawing";
 import { heightOf, zoomOf } from "./extent";
-import { cut, layoutRequestOf, sizeOf } from "./labels";
-import { operationLook } from "./look";
+import { layoutRequestOf, sizeOf } from "./labels";
+import { type MarkedOperations, operationLook } from "./look";
 import { type DrawnBox, type Group, groupsOf, initiallyOpen, type Picture, pictureOf, summaryOf } from "./model";
+import { operationTable, reservation } from "./operations";
+import { MOST_SUSPECTS, unusualOf } from "./unusual";
 
 const HELP =
   "Arrow keys move between operations, Enter opens an operation or a stage, + and - zoom, 0 shows all, Escape clears the selection. " +
@@ -40,8 +39,6 @@ const AROUND = 250;
 const LEAST_HEIGHT = 220;
 /** A drawing smaller than this cannot be read: its stages are closed at first. */
 const LEAST_ZOOM = 0.5;
-/** Of an expression in the table; one that points at it reads all of it. */
-const MOST_CHARACTERS = 120;
 
 export function graphView(
   container: HTMLElement,
@@ -56,14 +53,15 @@ export function graphView(
     null;
   let currentPicture: Picture | null = null;
   const culprits = new Set<string>();
+  const unusual = new Map<string, number>();
 
   const id = route.application;
   const heading = h("h1", { tabindex: -1 }, id);
   const about = h("div", {}, loading());
-  const failing = h("div");
+  const [failing, marking] = [h("div"), h("div")];
   const body = h("div");
   context.title(id);
-  replace(container, heading, about, failing, body);
+  replace(container, heading, about, failing, marking, body);
 
   const load = async () => {
     const options = { signal: closing.signal };
@@ -86,7 +84,7 @@ export function graphView(
       await frame();
       if (closing.signal.aborted) return;
       canvas?.close();
-      canvas = makeDrawing(box, operationLook(culprits), { onOpen: open, current: showDetails });
+      canvas = makeDrawing(box, operationLook({ culprits, unusual }), { onOpen: open, current: showDetails });
       await draw();
       context.announce(`${application.name}: ${count(graph.nodes.length, "operation")}`);
     } catch (error) {
@@ -94,6 +92,26 @@ export function graphView(
       return;
     }
     await loadFailures();
+    if (isMarked()) await loadUnusual();
+  };
+
+  const isMarked = () => route.query.get("suspects") === "1";
+
+  /** Marks the operations whose tasks behave oddly, if the address wants it. */
+  const loadUnusual = async () => {
+    unusual.clear();
+    try {
+      if (isMarked()) {
+        const suspects = await context.client.suspects(id, { limit: MOST_SUSPECTS }, { signal: closing.signal });
+        for (const [node, tasks] of unusualOf(suspects)) unusual.set(node, tasks);
+        context.announce(`${count(unusual.size, "operation")} with unusual tasks`);
+      }
+      if (loaded !== null) showOperations(loaded.whole);
+      await draw();
+    } catch (error) {
+      if (isAbort(error) || closing.signal.aborted) return;
+      replace(marking, notice("caution", "Who behaves oddly could not be asked."));
+    }
   };
 
   /** The graph does not wait for them, and does without them. */
@@ -123,6 +141,7 @@ export function graphView(
   });
 
   const tools = h("div", { class: "tools" });
+  const listed = h("div");
 
   /** With equal branches as one, unless the address wants each of them. */
   const loadedOf = (whole: Graph) => {
@@ -138,10 +157,19 @@ export function graphView(
       omissions,
       h("div", { class: "drawn" }, box, details, h("p", { class: "soft small help", id: "graph-help" }, HELP)),
       h("h2", {}, "Operations"),
-      operations(id, graph, (node, isRevealed) => canvas?.point(node === null ? null : boxIdOf(node), isRevealed)),
+      listed,
     );
+    showOperations(graph);
     showDetails(null, false);
   };
+
+  const showOperations = (graph: Graph) =>
+    replace(
+      listed,
+      operationTable(id, graph, unusual, (node, isRevealed) =>
+        canvas?.point(node === null ? null : boxIdOf(node), isRevealed),
+      ),
+    );
 
   const showTools = ({ whole, graph, alike, all }: NonNullable<typeof loaded>) => {
     const framed = all.filter(({ members }) => members.length > 1);
@@ -154,11 +182,12 @@ export function graphView(
       ],
       alike.size > 0 && button("Show each branch", () => setBranches(true)),
       graph === whole && route.query.has("branches") && button("Equal branches as one", () => setBranches(false)),
+      button(isMarked() ? "Hide who behaves oddly" : "Mark who behaves oddly", () => setMarked(!isMarked())),
       drawingTools(
         () => canvas,
         () => `${heading.firstChild?.textContent ?? id}-graph`,
       ),
-      h("span", { class: "soft small" }, legend(whole, framed, culprits.size > 0)),
+      h("span", { class: "soft small" }, legend(whole, framed, { culprits, unusual })),
     );
   };
 
@@ -168,6 +197,13 @@ export function graphView(
     if (isEach) query.set("branches", "all");
     else query.delete("branches");
     context.navigate({ ...route, query });
+  };
+
+  const setMarked = (isOn: boolean) => {
+    const query = new URLSearchParams(route.query);
+    if (isOn) query.set("suspects", "1");
+    else query.delete("suspects");
+    context.navigate({ ...route, query }, { replace: true });
   };
 
   /** The box that an operation is drawn as. */
@@ -257,10 +293,13 @@ export function graphView(
   void load();
   return {
     update(next) {
-      const isOther = next.query.get("branches") !== route.query.get("branches");
+      const [isOther, isMarkedAnew] = ["branches", "suspects"].map(
+        (name) => next.query.get(name) !== route.query.get(name),
+      );
       route = next;
       if (isOther && loaded !== null) loaded = loadedOf(loaded.whole);
-      draw().catch((error: unknown) => showFailure(about, error, load));
+      if (isMarkedAnew) void loadUnusual();
+      else draw().catch((error: unknown) => showFailure(about, error, load));
     },
     close() {
       closing.abort();
@@ -308,14 +347,15 @@ function omissionsOf(picture: Picture, graph: Graph, all: Group[]): Child {
   ];
 }
 
-function legend(graph: Graph, framed: Group[], hasCulprits: boolean): string {
+function legend(graph: Graph, framed: Group[], { culprits, unusual }: MarkedOperations): string {
   return [
     "Lines: flows",
     graph.edges.some(({ shuffle }) => shuffle) && "dashed: a shuffle",
     framed.length > 0 && "grey: a stage (between shuffles)",
     graph.nodes.some(({ exact, state }) => !exact && state !== "failed") && "dashed box: not exact",
     graph.nodes.some(({ state }) => state === "failed") && "red box: failed",
-    hasCulprits && "red frame: a task failed there",
+    culprits.size > 0 && "red frame: a task failed there",
+    unusual.size > 0 && "●: a task behaves oddly there",
   ]
     .filter((part) => part !== false)
     .join(" · ");
@@ -342,22 +382,10 @@ function detailsOf(box: DrawnBox): Child {
   return [h("strong", {}, name), " ", parts.filter(Boolean).join(" · ")];
 }
 
-function expressionsOf(operation: Pick<Operation, "name" | "description" | "dataset">): Child {
-  const text = expressionText(operation);
-  return text !== "" && h("div", { class: "small", title: text }, cut(text, MOST_CHARACTERS));
-}
-
-/** What must be known of an operation before one relies on it. */
-function reservation({ state, error, exact, reason }: Operation): string | false {
-  if (state === "failed") return error === null ? "failed" : `failed: ${errorText(error)}`;
-  if (state === "aborted") return "cancelled";
-  return !exact && `not exact: ${reason}`;
-}
-
 const passedText = (rows: number | null): string => (rows === null ? "rows not counted" : count(rows, "row"));
 
 function facts(application: Application, retry: () => void): Child {
-  const { started, counters, missing, complete, state, error } = application;
+  const { application_id: id, started, counters, missing, complete, state, error, replay_of: original } = application;
   const positive = Object.entries(counters).filter(([, value]) => value > 0);
   return [
     h(
@@ -371,6 +399,13 @@ function facts(application: Application, retry: () => void): Child {
       "Lineage: ",
       h("span", { class: complete ? null : "warning" }, completeness(application)),
       ". ",
+      original != null && ["It is a replay of ", h("a", { href: applicationHref(original) }, original), "."],
+    ),
+    h(
+      "nav",
+      { class: "ways", "aria-label": "What may be wrong" },
+      h("a", { href: suspectsHref(id) }, "Who behaves oddly?"),
+      h("a", { href: replaysHref(original ?? id) }, "Replays"),
     ),
     positive.length > 0 &&
       h(
@@ -389,7 +424,7 @@ function facts(application: Application, retry: () => void): Child {
             ". The action that failed: ",
             h(
               "a",
-              { href: recordsHref(application.application_id, Number(nodeNumber(error.node_id))) },
+              { href: recordsHref(id, Number(nodeNumber(error.node_id))) },
               `${nodeNumber(error.node_id)} ${error.name ?? ""}`,
             ),
             error.call_site !== null && ` (${fileName(error.call_site)})`,
@@ -422,54 +457,4 @@ function retryButton(retry: () => void): HTMLElement {
     "Refresh",
   );
   return button;
-}
-
-function operations(
-  application: string,
-  graph: Graph,
-  pointed: (nodeId: string | null, isRevealed: boolean) => void,
-): HTMLElement {
-  const from = new Map<string, string[]>();
-  const rows = passedRows(graph);
-  for (const { source, target } of graph.edges) from.set(target, [...(from.get(target) ?? []), nodeNumber(source)]);
-  const element = table<Operation>({
-    caption: "Operations",
-    rows: graph.nodes,
-    key: ({ node_id }) => node_id,
-    opens: true,
-    columns: [
-      { name: "No.", kind: "count", cell: ({ node }) => node },
-      {
-        name: "Operation",
-        cell: (operation) => [
-          h("a", { href: recordsHref(application, operation.node) }, operation.name),
-          expressionsOf(operation),
-          operation.dataset !== null && h("div", { class: "id" }, operation.dataset.name),
-          operation.call_site !== "" &&
-            h("div", { class: "id", title: operation.call_site }, callSite(operation.call_site)),
-          h("div", { class: operation.state === "failed" ? "failed-text" : "warning" }, reservation(operation)),
-          operation.exact && operation.reason !== "" && h("div", { class: "soft" }, operation.reason),
-        ],
-      },
-      { name: "Kind", cell: ({ kind }) => kind },
-      {
-        name: "Records",
-        kind: "count",
-        cell: ({ node_id, records }) =>
-          records !== null
-            ? number(records)
-            : rows.has(node_id) && h("span", { class: "soft" }, count(rows.get(node_id) ?? 0, "row")),
-      },
-      { name: "From", cell: ({ node_id }) => (from.get(node_id) ?? []).join(", ") },
-    ],
-  });
-  element.classList.add("operations");
-  const point = (event: Event) => {
-    const row = event.target instanceof Element ? event.target.closest("tr") : null;
-    pointed(row?.dataset.key ?? null, event.type === "focusin");
-  };
-  element.addEventListener("mouseover", point);
-  element.addEventListener("focusin", point);
-  element.addEventListener("mouseleave", () => pointed(null, false));
-  return element;
 }

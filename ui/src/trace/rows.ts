@@ -30,7 +30,10 @@ export interface RecordTable {
   /** Of the rows' columns, with types. */
   readonly schema?: readonly SchemaColumn[] | null | undefined;
   readonly keyOf: (record: TraceRecord) => string;
-  readonly hrefOf: (record: TraceRecord) => string;
+  /** Null: records lead nowhere. */
+  readonly hrefOf: ((record: TraceRecord) => string) | null;
+  /** A column before all others. */
+  readonly leading?: Column<TraceRecord>;
   /** Those columns of rows that are shown; null: all. */
   readonly chosen?: readonly string[] | null;
   /** Nothing is rounded or cut. */
@@ -47,7 +50,7 @@ export const rowColumns = (records: readonly TraceRecord[], schema: RecordTable[
 
 /** A table of records of one operation. The key comes first; columns that no record fills are left out. */
 export function recordTable(shown: RecordTable): HTMLElement {
-  const { caption, records, schema, keyOf, hrefOf, chosen = null, isFull = false, sortingOf } = shown;
+  const { caption, records, schema, keyOf, hrefOf, leading, chosen = null, isFull = false, sortingOf } = shown;
   const has = (part: "key" | "value" | "source"): boolean => records.some((record) => record[part] != null);
   const columns = rowColumns(records, schema).filter(({ name }) => chosen === null || chosen.includes(name));
   const isText = ({ source }: TraceRecord) => source != null && source.columns == null;
@@ -55,12 +58,13 @@ export function recordTable(shown: RecordTable): HTMLElement {
     caption,
     rows: records,
     key: keyOf,
-    opens: true,
+    opens: hrefOf !== null,
     columns: [
+      ...(leading === undefined ? [] : [leading]),
       {
         name: "Record",
         kind: "narrow",
-        cell: (record) => h("a", { href: hrefOf(record) }, record.record_id),
+        cell: (record) => (hrefOf === null ? record.record_id : h("a", { href: hrefOf(record) }, record.record_id)),
       },
       { name: "Key", isUsed: has("key"), cell: ({ key }) => text(key) },
       ...columns.map(({ name, type, isNumber }): Column<TraceRecord> => ({

@@ -2,12 +2,13 @@
 // operation in each direction at first, more on demand. The address holds the whole state (state.ts).
 
 import "./trace.css";
-import { isAbort } from "../client";
+import { isAbort, Problem } from "../client";
 import { h, replace } from "../dom";
 import { applicationOf, count, nodeNumber } from "../format";
-import { href, type TraceRoute } from "../route";
+import { href, rowSetHref, type TraceRoute, whyHref } from "../route";
 import { loading, notice, showFailure } from "../states";
 import type { View, ViewContext } from "../view";
+import { absence, NO_RECORD } from "./absence";
 import { type Adjacency, adjacencyOf } from "./adjacency";
 import { type Choice, type Drawing, makeDrawing } from "./drawing";
 import { continuesBeyond, type Endpoints, endpointsOf } from "./endpoints";
@@ -132,11 +133,23 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
       await loadChosen(signal);
     } catch (error) {
       if (signal.aborted) return;
-      showFailure(notices, error, () => void load());
+      if (error instanceof Problem && error.status === 404) showMissing(error);
+      else showFailure(notices, error, () => void load());
       shownKey = "";
     } finally {
       if (!signal.aborted) content.removeAttribute("aria-busy");
     }
+  }
+
+  /** Nothing of the record that was shown before may stay. */
+  function showMissing(problem: Problem): void {
+    loaded = null;
+    main.hidden = true;
+    replace(heading, NO_RECORD);
+    replace(subtitle);
+    replace(tabs);
+    context.title(NO_RECORD);
+    replace(notices, absence(route.application, problem));
   }
 
   /** How many operations a result may have at most. */
@@ -311,6 +324,8 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
       sides.has("backward") && link("One operation back", routeWith({ up: state.up + 1 }), false),
       sides.has("forward") && link("One operation forward", routeWith({ down: state.down + 1 }), false),
       link("Whole trace", { ...route, whole: true, query: stateQuery({ ...state, up: 1, down: 1 }) }, whole),
+      h("a", { href: rowSetHref(route.application, route.start) }, "Input rows"),
+      h("a", { href: whyHref(route.application, route.start) }, "Why?"),
     );
   }
 
