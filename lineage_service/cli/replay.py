@@ -18,6 +18,7 @@ from lineage_service.errors import InvalidQueryError
 from lineage_service.lineage import AskedRecord, Failure, Replay, RowSet
 from lineage_service.newest_application import LAST, application_named
 from lineage_service.queries import RowSetQuery
+from lineage_service.replays.arrival import Arrival
 from lineage_service.replays.errors import ReplayError
 from lineage_service.replays.original import Original
 from lineage_service.replays.places import depends_on_places
@@ -30,8 +31,10 @@ from lineage_service.replays.specification import (
     changed_rows,
     check_rows,
     row_set_json,
+    watched_sources,
     with_texts,
 )
+from lineage_service.replays.steps import StepReader
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import existing_store
 from lineage_service.tracing.query.service import LineageQueries
@@ -46,7 +49,7 @@ _REFUSED, _NOT_REACHED, _INTERRUPTED = 1, 3, 130
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
         "%(prog)s APP START.. | --only ROWS | --without ROWS | --replace FILE:LINE=TEXT | --failure N | "
-        "--skip-failing  [--twice] [--anyway] [--keep] [--show] [--json] -- COMMAND...\n"
+        "--skip-failing  [--step] [--twice] [--anyway] [--keep] [--show] [--json] -- COMMAND...\n"
         "       %(prog)s --clean [ID]"
     )
     parser.add_argument(
@@ -70,6 +73,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--skip-failing",
         action="store_true",
         help="run on all rows, leave out each record that makes a function fail, and list them",
+    )
+    parser.add_argument(
+        "--step",
+        action="store_true",
+        help="show what went into each operation and came out, on the way of what was asked for",
     )
     parser.add_argument(
         "--twice", action="store_true", help="run the same rows twice, and say what is not deterministic"
@@ -111,8 +119,10 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         original = Original(existing_store(settings), application_id)
         request = _Chosen(queries, original, options).request()
         inputs, outputs = input_paths(queries, original), output_paths(queries, original)
-        repair = RowRepair(queries, application_id, queries.source_files, wait_s=settings.trace_seconds)
-        runs = ReplayRuns(original, settings.home, inputs, outputs, repair)
+        arrival = Arrival(queries, wait_s=settings.trace_seconds)
+        repair = RowRepair(queries, application_id, queries.source_files, arrival)
+        steps = StepReader(queries, application_id, arrival)
+        runs = ReplayRuns(original, settings.home, inputs, outputs, repair, steps)
         try:
             with output.working("replaying"):
                 replay = runs.replay(request)
@@ -120,7 +130,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
             sys.stderr.write(f"lineage: {interrupted}\n")
             return _INTERRUPTED
     output.give(replay, (), (), lambda console: show_replay(console, replay), list(replay.notes))
-    return _exit_code(replay)
+    return _exit_code(replay, has_steps=options.step)
 
 
 def _clean(settings: Settings, options: argparse.Namespace) -> int:
@@ -132,9 +142,11 @@ def _clean(settings: Settings, options: argparse.Namespace) -> int:
     return 0
 
 
-def _exit_code(replay: Replay) -> int:
+def _exit_code(replay: Replay, *, has_steps: bool) -> int:
     if replay.verdict == "refused":
         return _REFUSED
+    if has_steps and replay.steps is None:
+        return _NOT_REACHED
     is_comparison = replay.diff is not None and replay.verdict == "changed"
     return 0 if replay.verdict in ("reproduced", "close") or is_comparison else _NOT_REACHED
 
@@ -156,6 +168,10 @@ class _Chosen:
             raise InvalidQueryError(
                 "say what to replay: output rows (FILE:LINE), or one of --failure, --only, --without, "
                 "--replace, --skip-failing"
+            )
+        if options.step and any((options.without, options.replace, options.skip_failing)):
+            raise InvalidQueryError(
+                "--step shows the way of output rows, of a --failure or of --only rows: give one of these"
             )
         if options.replace:
             return self._request(Plan(mode="replace", sources=self._replaced()))
@@ -198,7 +214,9 @@ class _Chosen:
                 f"{place.name} ({place.call_site.rpartition('/')[2]}) depends on the places of records, so "
                 "all rows were replayed: nothing is known of the rows of the lineage alone"
             )
-            return self._request(Plan(mode="all", sources=(), strategy="watch"), row_set, asked)
+            watched = watched_sources(row_set["sources"]) if options.step else ()
+            plan = Plan(mode="all", sources=(), strategy="watch", watched=watched)
+            return self._request(plan, row_set, asked)
         sources = with_texts(self._application_id, row_set["sources"], self._queries.source_files)
         return self._request(Plan(mode="only", sources=sources), row_set, asked, failure)
 
@@ -263,7 +281,12 @@ class _Chosen:
         failure: Failure | None = None,
     ) -> Request:
         options = self._options
-        plan = replace(plan, runs_foreach=options.run_foreach, allows_processes=options.allow_processes)
+        plan = replace(
+            plan,
+            runs_foreach=options.run_foreach,
+            allows_processes=options.allow_processes,
+            has_steps=options.step,
+        )
         return Request(
             plan=plan,
             words=tuple(options.words),

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lineage_service.cli.query.output import plain, print_line
+from lineage_service.cli.replay_steps import show_steps
 from lineage_service.lineage import OutputDifferences, Replay, ReplayedOutput
 
 __all__ = ["show_replay"]
@@ -27,6 +28,8 @@ def show_replay(console: Console, replay: Replay) -> None:
     for output in replay.outputs:
         for line in _output_lines(output):
             print_line(console, line)
+    if replay.steps is not None:
+        show_steps(console, replay.steps)
     for failure in replay.skipped or ():
         print_line(console, plain(f"skipped     {failure}", "yellow"))
     for differences in replay.diff or ():

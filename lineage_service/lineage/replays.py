@@ -83,6 +83,36 @@ class Refusal(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepRecord(Result):
+    """A record that an operation gave in a replay."""
+
+    record_id: str | None = field(metadata=doc("Its id in the replay; null of an error."))
+    key: str | None = field(metadata=doc("Its key; null if it has none that is known."))
+    value: str | None = field(metadata=doc("Its value, or the row of a file that it is; null if unknown."))
+    value_type: str | None = field(
+        metadata=doc("As in a trace; `text` of a row of a file, `error` of an error; null without a value.")
+    )
+    path: str | None = field(metadata=doc("The file that it is a row of; or null."))
+    line: int | None = field(metadata=doc("Its line there, counted from 1; or null."))
+    made_of: tuple[str, ...] = field(
+        metadata=doc("The listed records that went in for it, `NODE_ID#RECORD_ID`.")
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayStep(Result):
+    """What came out of one operation, on the way of what was asked for."""
+
+    node_id: str = field(metadata=doc("The operation in the replay, `APPLICATION_ID#NUMBER`."))
+    name: str = field(metadata=doc("For example `map`."))
+    kind: str = field(metadata=doc("`source`, `operator` or `sink`."))
+    call_site: str = field(metadata=doc("File and line of the job that called it; empty if unknown."))
+    exact: bool = field(metadata=doc("False: only an upper bound of what went in is known."))
+    total: int = field(metadata=doc("Number of its records on the way, listed or not."))
+    records: tuple[StepRecord, ...] = field(metadata=doc("At most 100 of them."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Replay(Result):
     """One replay of an application."""
 
@@ -114,6 +144,12 @@ class Replay(Result):
     )
     refused: tuple[Refusal, ...] | None = field(
         metadata=doc("What was refused, before it was done; null if nothing was.")
+    )
+    steps: tuple[ReplayStep, ...] | None = field(
+        default=None,
+        metadata=doc(
+            "With `--step`: operation by operation, from the inputs on; null if not asked or known."
+        ),
     )
     exit_code: int | None = field(metadata=doc("Of the command; null if it did not start."))
     sandbox: str = field(metadata=doc("Folder with what the replay wrote and said."))

@@ -9,15 +9,15 @@ Needs the lineage of the replay in the store.
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lineage_service.errors import LineageError, UnknownApplicationError
+from lineage_service.errors import LineageError
 from lineage_service.lineage import AskedRecord, Node
 from lineage_service.queries import Queries, RowSetQuery, StartQuery, TraceQuery
+from lineage_service.replays.arrival import Arrival
 from lineage_service.replays.replay_runs import Added
 from lineage_service.replays.specification import Plan, Source, row_set_json, with_texts
 from lineage_service.replays.ways import Astray, RecordId, Step, Ways, records_astray, ways_of
@@ -27,7 +27,6 @@ __all__ = ["RowRepair"]
 
 #: Rows from which ways are followed, and records of each operation that are looked at.
 _MOST_STARTS, _MOST_RECORDS = 20_000, 50_000
-_PAUSE_S = 0.5
 
 Row = tuple[int, int, int]
 """Node of a source, partition, position."""
@@ -35,19 +34,11 @@ Files = Mapping[Row, tuple[str, int]]
 
 
 class RowRepair:
-    """Of one application, `original`. `texts` reads rows for the next run; lineage is waited for `wait_s`."""
+    """Of one application, `original`. `texts` reads rows for the next run."""
 
-    def __init__(
-        self,
-        queries: Queries,
-        original: str,
-        texts: Any,
-        *,
-        wait_s: float,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, queries: Queries, original: str, texts: Any, arrival: Arrival) -> None:
         self._queries, self._original, self._texts = queries, original, texts
-        self._wait_s, self._sleep = wait_s, sleep
+        self._arrival = arrival
 
     def more(self, plan: Plan, replayed: str | None, missing: Sequence[AskedRecord]) -> Added:
         """See `replay_runs.Repair`."""
@@ -56,7 +47,7 @@ class RowRepair:
         if plan.rows > _MOST_STARTS:
             return Added(None, f"more than {_MOST_STARTS:,} rows are too many to follow one by one")
         try:
-            why_not = self._wait_for(replayed) or self._other_way(replayed)
+            why_not = self._arrival.why_not(replayed) or self._other_way(replayed)
             if why_not:
                 return Added(None, why_not)
             return self._added(plan, replayed, missing)
@@ -65,7 +56,7 @@ class RowRepair:
 
     def failing(self, replayed: str, records: Sequence[tuple[int, int, int]]) -> dict[str, Any] | str:
         """The input rows of records that a replay left out, as a row set; or why there is none."""
-        why_not = self._wait_for(replayed)
+        why_not = self._arrival.why_not(replayed)
         if why_not:
             return why_not
         starts = tuple(
@@ -78,25 +69,6 @@ class RowRepair:
             return f"their input rows are not known: {error}"
         sources = [source for source in row_set["sources"] if source.get("splits")]
         return {**row_set, "application": self._original, "sources": sources, "asked": []}
-
-    def _wait_for(self, replayed: str) -> str:
-        """Why its lineage is not there in time; empty if it is."""
-        until = time.monotonic() + self._wait_s
-        missing = "nothing of it has come"
-        while True:
-            try:
-                application = self._queries.application(replayed)
-                if application.complete:
-                    return ""
-                missing = application.missing or "it is not complete"
-            except UnknownApplicationError:
-                pass
-            if time.monotonic() >= until:
-                return (
-                    f"the lineage of the replay was not in the store after {self._wait_s:g} s ({missing}): "
-                    "is `lineage consume` running? --trace-seconds waits for longer"
-                )
-            self._sleep(_PAUSE_S)
 
     def _other_way(self, replayed: str) -> str:
         """How the operations differ; empty if both have the same."""

@@ -21,6 +21,7 @@ from lineage_service.lineage import (
     Refusal,
     Replay,
     ReplayedOutput,
+    ReplayStep,
     Verdict,
 )
 from lineage_service.replays.agent_report import AgentReport, read_report
@@ -41,11 +42,12 @@ from lineage_service.replays.sandbox import (
     Sandboxes,
 )
 from lineage_service.replays.specification import Plan, spec_of
+from lineage_service.replays.steps import AskedOutput, Stepped
 from lineage_service.replays.verification import Sides, Verified, verified, worst
 from lineage_service.result_json import json_bytes
 from lineage_service.tracing.files.searched_database import searched_database
 
-__all__ = ["Added", "Repair", "ReplayInterrupted", "ReplayRuns", "Request"]
+__all__ = ["Added", "Repair", "ReplayInterrupted", "ReplayRuns", "Request", "Steps"]
 
 #: Runs of the command at most, and how many times the rows of the first.
 MOST_ROUNDS, MOST_TIMES = 5, 10
@@ -87,6 +89,15 @@ class Repair(Protocol):
         """The input rows of records that a replay left out, as a row set; or why there is none."""
 
 
+class Steps(Protocol):
+    """Shows what went in and came out, operation by operation (`steps`)."""
+
+    def steps(
+        self, plan: Plan, replayed: str | None, asked: Sequence[AskedOutput], failure: Failure | None
+    ) -> Stepped:
+        """Of the last run, as the application `replayed`."""
+
+
 class ReplayInterrupted(KeyboardInterrupt):
     """Ctrl-C, with a sentence that names the sandbox."""
 
@@ -101,8 +112,9 @@ class ReplayRuns:
         inputs: Sequence[str],
         outputs: Sequence[str],
         repair: Repair | None = None,
+        steps: Steps | None = None,
     ) -> None:
-        self.original, self.home = original, home
+        self.original, self.home, self.steps = original, home, steps
         self.outputs = tuple(dict.fromkeys(outputs))
         self.protected = tuple(dict.fromkeys((*inputs, *outputs)))
         self.repair = repair
@@ -190,7 +202,7 @@ class _Procedure:
             elif not first.refused:
                 last = self._repaired(first, reading)
             self._name_failing(last)
-            replay = self._result(last)
+            replay = self._result(last, self._steps(last))
         changed = changes(before, snapshot(self._runs.protected))
         if changed:  # by others, or by what no fence sees: it must be said
             refusals = tuple(Refusal(what=sentence, path=None, where=None) for sentence in changed)
@@ -336,9 +348,29 @@ class _Procedure:
         path = self._sandbox.write(FAILING_FILE, rows)
         self._notes[f"the input rows of what was left out, for --without: {path}"] = None
 
+    def _steps(self, last: _Run) -> tuple[ReplayStep, ...] | None:
+        """From the inputs to what was asked for, if that was."""
+        if not self._plan.has_steps or last.refused or self._runs.steps is None:
+            return None
+        request, replayed = self._request, last.report.application
+        outputs = last.verified.outputs if request.asked else ()
+        asked = [
+            AskedOutput(record, self._sink_in_replay(record.node, last.report), output.is_)
+            for record, output in zip(request.asked, outputs, strict=True)
+        ]
+        stepped = self._runs.steps.steps(self._plan, replayed, asked, request.failure)
+        self._notes.update(dict.fromkeys(stepped.notes))
+        return stepped.steps
+
+    def _sink_in_replay(self, node: int, report: AgentReport) -> int:
+        """Its number there, which is another one if the script was changed."""
+        sink = self._runs.original.sinks.get(node)
+        reported = None if sink is None else self._runs.original.reported(sink, report.sinks)
+        return node if reported is None or reported.node is None else reported.node
+
     # -- the result ---------------------------------------------------------------------------------
 
-    def _result(self, last: _Run) -> Replay:
+    def _result(self, last: _Run, steps: tuple[ReplayStep, ...] | None) -> Replay:
         request, plan = self._request, self._plan
         outputs: tuple[ReplayedOutput, ...] = last.verified.outputs
         is_checked = bool(request.asked or request.failure)
@@ -359,6 +391,7 @@ class _Procedure:
             diff=diff if plan.mode != "only" else None,
             skipped=last.report.skipped if plan.skips_failing else None,
             refused=last.refused or None,
+            steps=steps,
             exit_code=last.ended.exit_code,
             sandbox=str(self._sandbox.folder),
             began=int(self._began * 1000),

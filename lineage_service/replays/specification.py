@@ -18,7 +18,19 @@ from spark_agent.contract.errors import ContractError
 from spark_agent.contract.replay_spec import REPLAY_SPEC
 from spark_agent.contract.row_sets import count_rows, rows_in
 
-__all__ = ["Plan", "RowTexts", "changed_rows", "check_rows", "row_set_json", "spec_of", "with_texts"]
+__all__ = [
+    "Plan",
+    "RowTexts",
+    "changed_rows",
+    "check_rows",
+    "row_set_json",
+    "spec_of",
+    "watched_sources",
+    "with_texts",
+]
+
+#: Ranges of rows whose ways are followed: they travel to every task.
+_MOST_RANGES = 5_000
 
 Source = dict[str, Any]
 """A source in the JSON shape of a row set."""
@@ -42,6 +54,9 @@ class Plan:
     skips_failing: bool = False
     runs_foreach: bool = False
     allows_processes: bool = False
+    #: Are values captured, to show steps? `watched` are the sources to whose rows they are limited.
+    has_steps: bool = False
+    watched: tuple[Source, ...] = ()
 
     @property
     def restricted(self) -> tuple[Source, ...]:
@@ -128,6 +143,17 @@ def with_texts(application_id: str, sources: Sequence[Source], texts: RowTexts) 
     )
 
 
+def watched_sources(sources: Sequence[Mapping[str, Any]]) -> tuple[Source, ...]:
+    """The rows of sources whose ways are to be followed; none if they are too many: then those of all are."""
+    named = [
+        {name: source[name] for name in ("node", "name", "whole", "splits")}
+        for source in sources
+        if not source["whole"] and source.get("splits")
+    ]
+    count = sum(len(split["positions"]) for source in named for split in source["splits"])
+    return tuple(named) if count <= _MOST_RANGES else ()
+
+
 def changed_rows(
     original: Original, replacements: Sequence[tuple[str, int, str]], texts: RowTexts
 ) -> tuple[Source, ...]:
@@ -199,10 +225,13 @@ def spec_of(
         "protected": list(protected),
         "outputs": list(outputs),
         "skip_failing": plan.skips_failing,
+        "step": plan.has_steps,
         "run_foreach": plan.runs_foreach,
         "allow_processes": plan.allows_processes,
         **({"silent": True} if is_silent else {}),
     }
+    if plan.watched:
+        spec["watched"] = list(plan.watched)
     try:
         REPLAY_SPEC.check(spec)
     except ContractError as error:

@@ -72,6 +72,8 @@ REPLAY_SPEC = Object(
         "silent": _FLAG,
         "run_foreach": _FLAG,
         "allow_processes": _FLAG,
+        # With `step`: values of what these rows go into; without it, of all records.
+        "watched": ListOf(ROW_SOURCE),
         # Those of the protected that it wrote and did not read: a script may remove them before it writes.
         "outputs": ListOf(_TEXT),
     },

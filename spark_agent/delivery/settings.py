@@ -152,6 +152,10 @@ EAGER, LAZY = "eager", "lazy"
 LEVELS = (EAGER, LAZY)
 
 
+WatchedRows = tuple[tuple[int, int, tuple[tuple[int, int], ...]], ...]
+"""Records of sources: (node, partition, ranges `(first, count)` in order)."""
+
+
 @dataclass(frozen=True)
 class AgentSettings:
     """What the agent does, parsed. Travels to the executors with every command, so it stays small."""
@@ -172,10 +176,17 @@ class AgentSettings:
     values_nodes: tuple[str, ...] = ("*",)
     values_call_sites: tuple[str, ...] = ("*",)
     values_sample: float = 1.0
+    #: In a replay: only values of what these records go into; None: no such choice.
+    values_of: WatchedRows | None = None
     redact: str = ""
     #: Further options of the Kafka client. They hold secrets: never part of a text.
     client: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     problems: tuple[str, ...] = field(default=())
+
+    @property
+    def follows_paths(self) -> bool:
+        """Are the values of some records captured, and of others not?"""
+        return self.values_sample < 1 or self.values_of is not None
 
 
 def flag(text: str) -> bool | None:

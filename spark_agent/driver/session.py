@@ -8,7 +8,6 @@ that every patch is undone on stop. Knows nothing of DataFrames.
 from __future__ import annotations
 
 import atexit
-import dataclasses
 import json
 import os
 import threading
@@ -43,15 +42,10 @@ class Session:
         self.settings = settings.read(lambda key, default: context._conf.get(key, default), names)
         #: The replay that this program is; None if it is none.
         self.replay = _replay()
-        if self.replay is not None and self.replay.skips_failing:
-            # Sampled paths know nothing of records that were dropped.
-            self.settings = dataclasses.replace(self.settings, values_sample=1.0)
+        if self.replay is not None:
+            self.settings = self.replay.adapted(self.settings)
         #: Is nothing captured and sent, since only what the sinks of a replay write is asked for?
         self.is_silent = self.replay is not None and self.replay.is_silent
-        if self.is_silent:
-            self.settings = dataclasses.replace(
-                self.settings, dataframes=False, detailed=False, is_quiet=True, on_error="silent"
-            )
         #: Lines on standard error: `say` is for whatever the user of the job should read.
         self.notices = Notices(context, is_quiet=self.settings.is_quiet)
         self.patches = monkeypatch.Patches()

@@ -142,7 +142,7 @@ def prepare(plan: Plan, functions: Sequence[Any], texts_of: Callable[[int, str],
 
     Not where only some records have values, or a redaction function is asked about each.
     """
-    if not plan.value_nodes or plan.settings.redact or plan.settings.values_sample < 1:
+    if not plan.value_nodes or plan.settings.redact or plan.settings.follows_paths:
         return nothing()
     remaining = set(plan.value_nodes)
     documents, keys_of = {}, {}

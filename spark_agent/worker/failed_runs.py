@@ -85,7 +85,7 @@ def _may_leave(run: TaskRun, node: int) -> bool:
     """Is the value of a record before `node` one of those that are captured?"""
     plan = run.plan
     before = plan.nodes[plan.nodes.index(node) - 1] if node in plan.nodes[1:] else None
-    return before in plan.value_nodes and plan.settings.values_sample >= 1
+    return before in plan.value_nodes and not plan.settings.follows_paths
 
 
 def _redacted(run: TaskRun, node: int, kind: str, value: Any, limit: int) -> contract.Text:

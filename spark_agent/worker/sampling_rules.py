@@ -7,12 +7,14 @@ are no rules then.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from spark_agent.worker.batch_header import has_bit
 
 if TYPE_CHECKING:
+    from spark_agent.delivery.settings import AgentSettings
     from spark_agent.worker.position_streams import Stream
     from spark_agent.worker.value_streams import TextStream
 
@@ -27,6 +29,28 @@ def is_chosen(partition: int, offset: int, threshold: int) -> bool:
     mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & _WORD
     mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & _WORD
     return (mixed ^ mixed >> 31) >> 32 < threshold
+
+
+def chooser(settings: AgentSettings, node: int, partition: int) -> Callable[[int], bool]:
+    """Says by its position whether a record is chosen that a partition of `node` has from outside.
+
+    Where records are named, all of a node are chosen of which none is: what they are made of is not known.
+    """
+    if settings.values_of is None:
+        threshold = int(settings.values_sample * (1 << 32))
+        return lambda position: is_chosen(partition, position, threshold)
+    if all(of != node for of, _, _ in settings.values_of):
+        return lambda position: True
+    ranges = [
+        pair for of, split, pairs in settings.values_of if (of, split) == (node, partition) for pair in pairs
+    ]
+    firsts = [first for first, _ in ranges]
+
+    def is_named(position: int) -> bool:
+        at = bisect_right(firsts, position) - 1
+        return at >= 0 and position < sum(ranges[at])
+
+    return is_named
 
 
 class MarkedRecords:
@@ -107,11 +131,11 @@ class Rule:
 
 
 class Head(Rule):
-    """What the run reads: bits that came with the batch, else the hash of its place."""
+    """What the run reads: bits that came with the batch, else what is chosen by its position."""
 
-    def __init__(self, partition: int, threshold: int) -> None:
+    def __init__(self, is_chosen: Callable[[int], bool]) -> None:
         super().__init__(None)
-        self._partition, self._threshold = partition, threshold
+        self.chooses = is_chosen
         self._bits: bytes | None = None
         self._first = 0
 
@@ -124,10 +148,6 @@ class Head(Rule):
         if self._bits is None or not 0 <= index < 8 * len(self._bits):
             return self.chooses(position)
         return has_bit(self._bits, index)
-
-    def chooses(self, position: int) -> bool:
-        """Is a record chosen that comes from outside at this position?"""
-        return is_chosen(self._partition, position, self._threshold)
 
 
 class Sided(Head):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from spark_agent import contract
 from spark_agent.worker.batch_header import Piece, has_bit, pack_bits
 from spark_agent.worker.function_traits import is_partition_bound, looks_back
-from spark_agent.worker.sampling_rules import AnyRead, Coded, Head, MarkedRecords, Named, Rule, Sided
+from spark_agent.worker.sampling_rules import AnyRead, Coded, Head, MarkedRecords, Named, Rule, Sided, chooser
 
 if TYPE_CHECKING:
     from spark_agent.worker.plan import Plan
@@ -31,17 +31,19 @@ def sampled_paths(plan: Plan, partition: int, records_read: Callable[[], int]) -
     `records_read` says how many records the run has read so far.
     """
     settings = plan.settings
-    if not settings.detailed or settings.values_sample >= 1:
+    if not settings.detailed or not settings.follows_paths:
         return None
-    return SampledPaths(plan, partition, records_read, int(settings.values_sample * (1 << 32)))
+    return SampledPaths(plan, partition, records_read, chooser(settings, plan.input_node, partition))
 
 
 class SampledPaths:
     """The sampled paths through one run. Observes its streams of positions."""
 
-    def __init__(self, plan: Plan, partition: int, records_read: Callable[[], int], threshold: int) -> None:
+    def __init__(
+        self, plan: Plan, partition: int, records_read: Callable[[], int], is_chosen: Callable[[int], bool]
+    ) -> None:
         self._plan, self._records_read = plan, records_read
-        self._head = (Sided if plan.reads_sides else Head)(partition, threshold)
+        self._head = (Sided if plan.reads_sides else Head)(is_chosen)
         self._inputs: dict[int, MarkedRecords] = {}  # node -> what its function reads
         self._rules: dict[int, Rule] = {}  # node -> how its outputs are decided
         self._outputs: dict[int, MarkedRecords] = {}

@@ -20,7 +20,7 @@ from lineage_api.app import create_app
 from lineage_api.openapi import EXAMPLES_FILE
 from lineage_service.decode.batches import event_batch
 from lineage_service.errors import UnavailableError
-from lineage_service.lineage import Replay, ReplayedOutput, Replays, UsedRows
+from lineage_service.lineage import Replay, ReplayedOutput, Replays, ReplayStep, StepRecord, UsedRows
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
@@ -184,6 +184,27 @@ def replays() -> Any:
         diff=None,
         skipped=None,
         refused=None,
+        steps=(
+            ReplayStep(
+                node_id="local-1732183260000#0",
+                name="textFile",
+                kind="source",
+                call_site="sums.py:3",
+                exact=True,
+                total=3,
+                records=(
+                    StepRecord(
+                        record_id="read#0#0",
+                        key=None,
+                        value="North,10",
+                        value_type="text",
+                        path="/data/orders.csv",
+                        line=1,
+                        made_of=(),
+                    ),
+                ),
+            ),
+        ),
         exit_code=0,
         sandbox="/home/ann/.local/share/lineage-master/replays/7",
         began=STARTED_MS,

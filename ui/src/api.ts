@@ -569,11 +569,23 @@ export interface Replay {
   diff: OutputDifferences[] | null;
   skipped: string[] | null;
   refused: Refusal[] | null;
+  steps: ReplayStep[] | null;
   exit_code: number | null;
   sandbox: string;
   began: number;
   seconds: number;
   notes: string[];
+}
+
+/** What came out of one operation, on the way of what was asked for. */
+export interface ReplayStep {
+  node_id: string;
+  name: string;
+  kind: string;
+  call_site: string;
+  exact: boolean;
+  total: number;
+  records: StepRecord[];
 }
 
 /** An output row that was asked for, or a failure, and what the replay has in its place. */
@@ -664,6 +676,17 @@ export interface SourceRow {
   warning: string | null;
   columns?: { [name: string]: unknown } | null;
   columns_cut?: boolean | null;
+}
+
+/** A record that an operation gave in a replay. */
+export interface StepRecord {
+  record_id: string | null;
+  key: string | null;
+  value: string | null;
+  value_type: string | null;
+  path: string | null;
+  line: number | null;
+  made_of: string[];
 }
 
 /** A task of an operation, or an operation as a whole, and why it is suspected. */

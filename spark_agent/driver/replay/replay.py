@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from spark_agent import contract
 from spark_agent.contract.replay_notes import note
 from spark_agent.contract.replay_spec import OUTPUTS, SPEC_VARIABLE, decode_spec
 from spark_agent.contract.row_sets import count_rows
+from spark_agent.delivery.settings import EAGER, AgentSettings, WatchedRows
 from spark_agent.driver.partitions import absolute
 from spark_agent.driver.replay.outputs import Outputs, uri
 from spark_agent.driver.replay.report import MAX_VALUES, Report
 from spark_agent.worker.guard.refusals import ReplayRefused
 
 if TYPE_CHECKING:
-    from spark_agent.delivery.settings import AgentSettings
     from spark_agent.driver.event_publisher import EventPublisher
     from spark_agent.driver.nodes import Node
 
@@ -94,6 +95,24 @@ class Replay:
             "strategy": spec["strategy"],
             "round": spec["round"],
         }
+
+    def adapted(self, settings: AgentSettings) -> AgentSettings:
+        """The settings of the program, as this replay needs them."""
+        if self.skips_failing:  # sampled paths know nothing of records that were dropped
+            settings = replace(settings, values_sample=1.0)
+        if self.is_silent:
+            return replace(settings, dataframes=False, detailed=False, is_quiet=True, on_error="silent")
+        if self.spec.get("step") is not True:
+            return settings
+        return replace(
+            settings,
+            dataframes_level=EAGER,
+            detailed=True,
+            values_nodes=("*",),
+            values_call_sites=("*",),
+            values_sample=1.0,
+            values_of=_watched(self.spec.get("watched")),
+        )
 
     def attach(self, application_id: str, events: EventPublisher) -> None:
         """Follow an application of this program by its events."""
@@ -193,6 +212,17 @@ class Replay:
                 "value": failure.get("record"),
             },
         }
+
+
+def _watched(sources: Sequence[Mapping[str, Any]] | None) -> WatchedRows | None:
+    """The rows of sources whose ways are followed; None: those of all."""
+    if sources is None:
+        return None
+    return tuple(
+        (source["node"], split["split"], tuple((first, count) for first, count in split["positions"]))
+        for source in sources
+        for split in source.get("splits", ())
+    )
 
 
 def _entry(number: int | None, name: str, site: str) -> dict[str, Any]:

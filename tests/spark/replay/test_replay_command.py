@@ -41,6 +41,14 @@ def share(text):
 
 numbers.map(share).map(str).saveAsTextFile("shares")
 """
+NUMBERED = """from pyspark import SparkContext
+
+context = SparkContext(appName="Numbered")
+lines = context.textFile("documents.txt", 3).filter(lambda line: line > "a|the")
+texts = lines.map(lambda line: line.split("|")[1]).zipWithIndex()
+texts.map(lambda pair: f"{pair[1]} {pair[0]}").saveAsTextFile("numbered")
+context.stop()
+"""
 DOCUMENTS = """a|the cat sat
 a|on the mat
 b|the dog sat
@@ -58,6 +66,7 @@ def bench(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repl
         (made.folder / "numbers.txt").write_text("1\n2\n0\n4\n0\n5\n")
         (made.folder / "job.py").write_text(JOB)
         (made.folder / "fails.py").write_text(FAILS)
+        (made.folder / "numbered.py").write_text(NUMBERED)
         yield made
 
 
@@ -71,8 +80,13 @@ def failed(bench: ReplayBench) -> str:
     return bench.job("fails.py")
 
 
+@pytest.fixture(scope="module")
+def numbered(bench: ReplayBench) -> str:
+    return bench.job("numbered.py")
+
+
 @pytest.fixture(autouse=True)
-def _untouched(bench: ReplayBench, application: str, failed: str) -> Iterator[None]:
+def _untouched(bench: ReplayBench, application: str, failed: str, numbered: str) -> Iterator[None]:
     """Not a byte, a name or a time in the folder of the jobs changes."""
     before = state_of(bench.folder)
     yield
@@ -115,13 +129,69 @@ def test_a_count_behind_a_filter_of_groups_is_repaired(bench: ReplayBench, appli
         assert any("another way at" in note for note in replay["notes"])
 
 
-def test_two_runs_and_the_list_of_replays(bench: ReplayBench, application: str, failed: str) -> None:
+def test_steps_show_what_went_in_and_came_out(bench: ReplayBench, application: str) -> None:
+    row = row_of(bench.folder / "lengths", "b;")
+    answer = bench.replay(application, row, "--step", "--json", command=["job.py"])
+    assert answer.code == 0, (answer.out, answer.err)
+    steps = answer.json["steps"]
+    assert [step["name"] for step in steps] == [
+        "textFile",
+        "map",
+        "map",
+        "reduceByKey",
+        "map",
+        "saveAsTextFile",
+    ]
+    values = [[record["value"] for record in step["records"]] for step in steps]
+    lines = DOCUMENTS.splitlines()[2:4]
+    words = [line.split("|") for line in lines]
+    shares = [len(text) / 3 for _, text in words]
+    assert values[0] == lines
+    assert [json.loads(value) for value in values[1]] == words
+    assert [json.loads(value) for value in values[2]] == [["b", share] for share in shares]
+    assert [json.loads(value) for value in values[3]] == [["b", sum(shares)]]
+    assert values[4] == values[5] == [f"b;{sum(shares)}"]
+    names = [[f"{step['node_id']}#{record['record_id']}" for record in step["records"]] for step in steps]
+    for step, before in zip(steps[1:], names, strict=False):
+        made_of = [name for record in step["records"] for name in record["made_of"]]
+        assert sorted(made_of) == sorted(before), step
+    assert "job.py:5" in steps[0]["call_site"]
+
+
+def test_steps_of_a_repaired_count_have_no_other_words(bench: ReplayBench, application: str) -> None:
+    row = row_of(bench.folder / "own", "b,")
+    answer = bench.replay(application, row, "--step", "--json", command=["job.py"])
+    assert answer.code == 0, (answer.out, answer.err)
+    steps = {step["node_id"].rpartition("#")[2]: step for step in answer.json["steps"]}
+    last = max(steps, key=int)
+    assert [record["value"] for record in steps[last]["records"]] == ["b,2"]
+    [own] = [step for step in steps.values() if step["name"] == "filter"]
+    assert sorted(json.loads(record["value"])[0] for record in own["records"]) == ["bird", "dog"]
+
+
+def test_steps_of_all_rows_follow_the_ways_of_the_lineage_alone(bench: ReplayBench, numbered: str) -> None:
+    row = row_of(bench.folder / "numbered", "1 the dog sat")
+    answer = bench.replay(numbered, row, "--step", "--json", command=["numbered.py"])
+    assert answer.code == 0, (answer.out, answer.err)
+    replay = answer.json
+    assert (replay["strategy"], replay["verdict"]) == ("watch", "reproduced")
+    values = {step["name"]: [record["value"] for record in step["records"]] for step in replay["steps"]}
+    assert values["textFile"] == ["b|the dog sat"]
+    assert [json.loads(value) for value in values["zipWithIndex"]] == [["the dog sat", 1]]
+    # Of a record that is not on the way no value was captured.
+    assert len(bench.values_of(replay["application"])["zipWithIndex"]) == 1
+    assert not bench.values_of(numbered)
+
+
+def test_two_runs_and_the_list_of_replays(
+    bench: ReplayBench, application: str, failed: str, numbered: str
+) -> None:
     row = row_of(bench.folder / "lengths", "a;")
     answer = bench.replay(application, row, "--twice", "--json", command=["job.py"])
     assert answer.code == 0, (answer.out, answer.err)
     assert "both runs gave the same rows" in answer.json["notes"]
     listed = bench.lineage("apps", "--json")
-    assert {app["application_id"] for app in listed.json["applications"]} == {application, failed}
+    assert {app["application_id"] for app in listed.json["applications"]} == {application, failed, numbered}
 
 
 def test_without_a_row_the_outputs_differ_as_on_an_edited_input(bench: ReplayBench, application: str) -> None:
@@ -159,6 +229,14 @@ def test_a_failure_is_reproduced_by_its_record_alone(bench: ReplayBench, failed:
     assert answer.code == 0, (answer.out, answer.err)
     assert (answer.json["verdict"], answer.json["rows"]) == ("reproduced", 1)
     assert answer.json["outputs"][0]["was"] == "ZeroDivisionError: division by zero"
+    assert answer.json["steps"] is None
+    answer = bench.replay(failed, "--failure", "1", "--step", "--json", command=["fails.py"])
+    assert answer.code == 0, (answer.out, answer.err)
+    assert [[record["value"] for record in step["records"]] for step in answer.json["steps"]] == [
+        ["0"],
+        ["ZeroDivisionError: division by zero"],
+    ]
+    assert answer.json["steps"][1]["name"] == "map"
     answer = bench.replay(failed, "--skip-failing", "--json", command=["fails.py"])
     assert len(answer.json["skipped"]) == 2, (answer.out, answer.err)
     [rows] = [note.rpartition(" ")[2] for note in answer.json["notes"] if "for --without" in note]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lineage_service.errors import UnknownApplicationError
+from lineage_service.queries import RecordQuery, TraceQuery
 from lineage_service.tracing.query.service import LineageQueries
 from tests.support.consumers import Bench, bench_of, wait_until
 
@@ -85,6 +86,20 @@ class ReplayBench:
         wait_until(lambda: bool(complete()), self._bench.processes[0])
         [application_id] = complete()
         return application_id
+
+    def values_of(self, application_id: str) -> dict[str, list[str]]:
+        """The values of records that the store has, by operation."""
+        queries = LineageQueries(self._bench.store, time_budget_s=60)
+        values: dict[str, list[str]] = {}
+        for node in queries.graph(application_id).nodes:
+            for record in queries.records(application_id, RecordQuery(node=node.node_id)).records:
+                query = TraceQuery(
+                    direction="backward", node=str(node.node), record=record.record_id, depth=1, values=True
+                )
+                [value] = [start.value for start in queries.trace(application_id, query).start]
+                if value is not None:
+                    values.setdefault(node.name, []).append(value)
+        return values
 
     def replay(self, application_id: str, *words: str, command: Sequence[str]) -> Answer:
         """`lineage replay APP WORDS -- python COMMAND`."""

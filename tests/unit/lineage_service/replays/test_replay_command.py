@@ -147,6 +147,15 @@ def test_two_runs_of_the_same_rows_are_compared(job: Job, capsys: pytest.Capture
     assert answer["outputs"][0]["why"] == "non-deterministic: the two runs gave 'Graz,1.5' and 'Graz,2.5'"
 
 
+def test_steps_need_the_lineage_of_the_replay(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    act = "assert spec['step'] is True"
+    assert job.replay(f"{job.output}:1", "--step", "--json", act=act) == 3
+    answer = answer_of(capsys)
+    assert (answer["verdict"], answer["steps"]) == ("reproduced", None)
+    [note] = answer["notes"]
+    assert note.startswith("no steps: the lineage of the replay was not in the store after 1 s")
+
+
 def test_a_write_beside_the_sandbox_is_refused_by_name(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     before = job.state()
     assert job.replay(f"{job.output}:1", "--json", act=f"open({str(job.input)!r}, 'w')") == 1
@@ -183,6 +192,7 @@ def test_inputs_that_changed_are_refused_by_name(job: Job, capsys: pytest.Captur
         (("--replace", "IN:1"), "replaces no row"),
         (("--failure", "3"), "no failure 3"),
         (("IN:1",), "START is no row of an output"),
+        (("--without", "IN:1", "--step"), "--step shows the way of output rows"),
         (("OUT:99",), "has 4 records"),
     ],
 )

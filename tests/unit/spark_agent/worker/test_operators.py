@@ -10,7 +10,7 @@ import struct
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -919,6 +919,14 @@ def test_the_stock_serializer_writes_what_the_chain_gives(monkeypatch: pytest.Mo
 SAMPLING = AgentSettings(bootstrap_servers="nowhere:1", detailed=True, values_sample=0.3)
 SPLIT = 3
 CHOSEN = int(0.3 * (1 << 32))
+#: In place of a fraction: the records of a source by their positions, some of its other partitions, and of
+#: another source.
+RANGES = ((3, 2), (17, 1), (30, 40), (499, 1))
+WATCHING = AgentSettings(
+    bootstrap_servers="nowhere:1",
+    detailed=True,
+    values_of=((INPUT, SPLIT - 1, ((8, 2),)), (INPUT, SPLIT, RANGES), (INPUT + 1, SPLIT, ((12, 1),))),
+)
 
 
 def spilling(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -935,9 +943,17 @@ def sampled_texts(done: Task, node: int) -> set[int]:
     }
 
 
-def on_the_way(done: Task, nodes: int, inputs: int) -> dict[int, set[int]]:
+def chosen(settings: AgentSettings, inputs: int) -> set[int]:
+    if settings is WATCHING:
+        return {position for first, count in RANGES for position in range(first, first + count)}
+    return {position for position in range(inputs) if sampling_rules.is_chosen(SPLIT, position, CHOSEN)}
+
+
+def on_the_way(
+    done: Task, nodes: int, inputs: int, settings: AgentSettings = SAMPLING
+) -> dict[int, set[int]]:
     """By node, the positions that the flows lead to from chosen inputs."""
-    positions = {position for position in range(inputs) if sampling_rules.is_chosen(SPLIT, position, CHOSEN)}
+    positions = chosen(settings, inputs)
     found = {}
     for node in range(1, nodes + 1):
         if flows := done.flows(node):
@@ -981,17 +997,18 @@ def sampled_chains() -> dict[str, Callable[[], list[Any]]]:
 
 
 @pytest.mark.parametrize("chunk", [position_streams.CHUNK, 5])
+@pytest.mark.parametrize("settings", [SAMPLING, WATCHING], ids=["fraction", "rows"])
 @pytest.mark.parametrize("name", sampled_chains())
 def test_values_are_sampled_exactly_on_the_ways_of_chosen_inputs(
-    name: str, chunk: int, task: Start, monkeypatch: pytest.MonkeyPatch
+    name: str, settings: AgentSettings, chunk: int, task: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(narrow, "CHUNK", chunk)
     functions = sampled_chains()[name]()
     valued = tuple(range(1, len(functions) + 1))
-    done = task(range(500), *functions, settings=SAMPLING, value_nodes=valued)
+    done = task(range(500), *functions, settings=settings, value_nodes=valued)
     plain = task(range(500), *sampled_chains()[name]())
     assert done.outputs == plain.outputs
-    wanted = on_the_way(done, len(functions), 500)
+    wanted = on_the_way(done, len(functions), 500, settings)
     assert {node: sampled_texts(done, node) for node in valued} == wanted
     assert 0 < len(wanted[1]) < 400
 
@@ -1072,6 +1089,16 @@ def test_the_fraction_is_that_of_the_chosen(fraction: float) -> None:
     for split in range(3):
         chosen = sum(sampling_rules.is_chosen(split, offset, threshold) for offset in range(20_000))
         assert abs(chosen / 20_000 - fraction) < 0.02
+
+
+def test_all_records_are_chosen_of_what_names_none(task: Start) -> None:
+    """Of records whose origin is not known, each may be made of what is watched."""
+    settings = replace(WATCHING, values_of=((INPUT + 1, 0, ((0, 1),)),))
+    done = task(range(20), Map(abs), settings=settings, value_nodes=(1,))
+    assert sampled_texts(done, 1) == set(range(20))
+    settings = replace(WATCHING, values_of=((INPUT, SPLIT + 1, ((0, 1),)),))
+    done = task(range(20), Map(abs), settings=settings, value_nodes=(1,))
+    assert sampled_texts(done, 1) == set()
 
 
 def test_without_sampling_there_are_no_ways() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,36 @@ def registered(number: int, name: str, kind: str, **more: Any) -> dict[str, Any]
 
 def test_it_says_what_it_is(replay: Replay) -> None:
     assert replay.started() == {"of": "app-1", "mode": "only", "rows": 4, "strategy": "rows", "round": 2}
+
+
+def test_a_replay_in_steps_captures_every_value_whatever_the_conf_chose(tmp_path: Path) -> None:
+    chosen = AgentSettings(
+        bootstrap_servers="nowhere:1",
+        dataframes_level="lazy",
+        values_nodes=("map",),
+        values_call_sites=("job.py:4",),
+        values_sample=0.1,
+        redact="privacy:redact",
+    )
+    assert Replay(spec(tmp_path)).adapted(chosen) == chosen
+    stepped = Replay(spec(tmp_path, step=True)).adapted(chosen)
+    assert stepped == replace(
+        chosen,
+        detailed=True,
+        dataframes_level="eager",
+        values_nodes=("*",),
+        values_call_sites=("*",),
+        values_sample=1.0,
+    )
+    assert not stepped.follows_paths
+
+
+def test_of_all_rows_only_the_ways_of_watched_ones_have_values(tmp_path: Path) -> None:
+    fields = spec(tmp_path)
+    stepped = Replay({**fields, "mode": "all", "step": True, "watched": fields["sources"]}).adapted(SETTINGS)
+    assert stepped.values_of == ((0, 0, ((0, 2), (5, 1))), (0, 3, ((1, 1),)))
+    assert stepped.follows_paths
+    assert (stepped.detailed, stepped.values_sample) == (True, 1.0)
 
 
 def test_the_spec_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
