@@ -24,6 +24,7 @@ from lineage_service.lineage import (
     Missing,
     RecordPage,
     RowSet,
+    Slow,
     Suspects,
     SuspectsMethod,
     Trace,
@@ -246,6 +247,14 @@ class ContrastQuery:
     limit: int = 20
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowQuery:
+    """Which records took long."""
+
+    #: At most this many records, and as many input rows, operations and partitions.
+    limit: int = 20
+
+
 class Queries(Protocol):
     """All queries. `lineage_service.tracing` answers them; the API and the commands ask.
 
@@ -276,6 +285,8 @@ class Queries(Protocol):
     def dataset(self, query: DatasetQuery) -> DatasetPage: ...
 
     def failures(self, application_id: str) -> Failures: ...
+
+    def slow(self, application_id: str, query: SlowQuery) -> Slow: ...
 
     def suspects(self, application_id: str, query: SuspectsQuery) -> Suspects: ...
 

@@ -29,6 +29,7 @@ from lineage_service.lineage import (
     RecordPage,
     RowEnd,
     RowSet,
+    Slow,
     Suspects,
     Trace,
     TracedNode,
@@ -49,6 +50,7 @@ __all__ = [
     "RECORD_COLUMNS",
     "ROW_COLUMNS",
     "ROW_SET_COLUMNS",
+    "SLOW_COLUMNS",
     "SUSPECT_COLUMNS",
     "TRACE_COLUMNS",
     "VALUE_COLUMNS",
@@ -67,6 +69,7 @@ __all__ = [
     "record_table",
     "row_set_lines",
     "row_table",
+    "slow_lines",
     "suspect_lines",
     "trace_lines",
     "trace_table",
@@ -376,6 +379,28 @@ def suspect_lines(suspects: Suspects) -> Iterator[Line]:
                 *(suspect.score, claim(suspect.unusual), suspect.feature, suspect.value, suspect.low),
                 *(suspect.high, suspect.others, None if bad is None else claim(bad)),
                 *(suspect.follows_from, suspect.why, *place, *source),
+            )
+
+
+#: One line for each input row of a slow record; of one without, the record alone.
+SLOW_COLUMNS = (
+    *("ms", "node_id", "name", "call_site", "partition", "record_node_id", "record_id", "key", "value"),
+    *("path", "row", "line", "text", "exact", "reason"),
+)
+
+
+def slow_lines(slow: Slow) -> Iterator[Line]:
+    """The slowest first."""
+    for one in slow.records:
+        record = one.record
+        place: Line = (None,) * 4
+        if record is not None:
+            place = (record.node_id, record.record_id, record.key, record.value)
+        for row in one.sources or (None,):
+            source = (None,) * 4 if row is None else (row.path, row.row, row.line, row.text)
+            yield (
+                *(one.ms, one.node_id, one.name, one.call_site, one.partition, *place, *source),
+                *(claim(one.exact), one.reason),
             )
 
 

@@ -20,6 +20,7 @@ from lineage_service.lineage import (
     Missing,
     RecordPage,
     RowSet,
+    Slow,
     Suspects,
     Trace,
 )
@@ -34,6 +35,7 @@ from lineage_service.result_tables import (
     MISSING_COLUMNS,
     RECORD_COLUMNS,
     ROW_SET_COLUMNS,
+    SLOW_COLUMNS,
     SUSPECT_COLUMNS,
     TRACE_COLUMNS,
     choice_lines,
@@ -47,6 +49,7 @@ from lineage_service.result_tables import (
     missing_lines,
     record_table,
     row_set_lines,
+    slow_lines,
     suspect_lines,
     trace_table,
 )
@@ -68,6 +71,7 @@ __all__ = [
     "prefers_csv",
     "records_as_csv",
     "row_set_as_csv",
+    "slow_as_csv",
     "suspects_as_csv",
     "trace_as_csv",
 ]
@@ -127,6 +131,17 @@ def suspects_as_csv(suspects: Suspects) -> Response:
         "Lineage-Warning": _in_header(" ".join(suspects.how)),
     }
     return _response(SUSPECT_COLUMNS, suspect_lines(suspects), claims, None)
+
+
+def slow_as_csv(slow: Slow) -> Response:
+    claims = {
+        "Lineage-Complete": claim(slow.complete),
+        "Lineage-Exact": claim(all(record.exact for record in slow.records)),
+        "Lineage-Truncated": claim(slow.total > len(slow.records)),
+    }
+    if slow.how:
+        claims["Lineage-Warning"] = _in_header(slow.how)
+    return _response(SLOW_COLUMNS, slow_lines(slow), claims, None)
 
 
 def contrast_as_csv(contrast: Contrast) -> Response:

@@ -43,6 +43,7 @@ from lineage_api.parameters import (
     NodeName,
     RecordParameters,
     RowSetParameters,
+    SlowParameters,
     SuspectsParameters,
     TraceParameters,
     ValueParameters,
@@ -306,6 +307,28 @@ def get_failures(queries: QueryService, app: ApplicationName, accept: Accept = N
     result = queries.failures(app)
     if csv.prefers_csv(accept):
         return _not_cached(csv.failures_as_csv(result))
+    return _json(result, {"Vary": "Accept"})
+
+
+@router.get(
+    "/api/applications/{app}/slow",
+    tags=["traces"],
+    response_model=lineage.Slow,
+    responses=_csv() | _problems(404, 500, 503, 504),
+)
+def get_slow(
+    queries: QueryService,
+    app: ApplicationName,
+    parameters: Annotated[SlowParameters, Query()],
+    accept: Accept = None,
+) -> Response:
+    """Which records took long, with the input rows, operations and partitions behind them.
+
+    Of each task, the 20 slowest records are known, as far as they were noticed.
+    """
+    result = queries.slow(app, parameters.query())
+    if csv.prefers_csv(accept):
+        return _not_cached(csv.slow_as_csv(result))
     return _json(result, {"Vary": "Accept"})
 
 

@@ -132,6 +132,11 @@ COMMANDS: dict[str, Entry] = {
         "which records made tasks fail, and the input rows that these were made of",
         _STORE,
     ),
+    "slow": Entry(
+        "lineage_service.cli.query.slow:command",
+        "which records took long, and the input rows, operations and partitions behind them",
+        _STORE,
+    ),
     "suspects": Entry(
         "lineage_service.cli.query.suspects:command",
         "which tasks and operations behave oddly, and the records that show it",

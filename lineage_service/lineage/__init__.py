@@ -58,6 +58,14 @@ from lineage_service.lineage.replays import (
 from lineage_service.lineage.results import Direction, Result, doc
 from lineage_service.lineage.row_sets import AskedRecord, RowSet, RowSetFile, RowSetSource, RowSetSplit
 from lineage_service.lineage.sifts import FailingOutput, Sift, SiftedRow
+from lineage_service.lineage.slow_records import (
+    Slow,
+    SlowInput,
+    SlowOperation,
+    SlowPartition,
+    SlowRecord,
+    SlowRecordId,
+)
 from lineage_service.lineage.suspects import (
     Contrast,
     SharedProperty,
@@ -146,6 +154,12 @@ __all__ = [
     "SharedProperty",
     "Sift",
     "SiftedRow",
+    "Slow",
+    "SlowInput",
+    "SlowOperation",
+    "SlowPartition",
+    "SlowRecord",
+    "SlowRecordId",
     "SourceRow",
     "StepRecord",
     "Suspect",

@@ -34,6 +34,7 @@ from lineage_service.lineage import (
     Record,
     RecordPage,
     RowSet,
+    Slow,
     Suspects,
     Trace,
     TracedNode,
@@ -49,6 +50,7 @@ from lineage_service.queries import (
     RecordQuery,
     RowQuery,
     RowSetQuery,
+    SlowQuery,
     SuspectsQuery,
     TraceQuery,
 )
@@ -69,7 +71,7 @@ from lineage_service.testing.memory.rows import (
     selected,
     with_columns,
 )
-from lineage_service.testing.memory.suspects import contrast_of, suspects_of
+from lineage_service.testing.memory.suspects import contrast_of, slow_of, suspects_of
 
 __all__ = ["MemoryQueries"]
 
@@ -208,6 +210,9 @@ class MemoryQueries:
             complete=all(failure.exact for failure in lineage.failures),
             how="",
         )
+
+    def slow(self, application_id: str, query: SlowQuery) -> Slow:
+        return slow_of(self._index(application_id).lineage, query)
 
     def suspects(self, application_id: str, query: SuspectsQuery) -> Suspects:
         return suspects_of(self._index(application_id).lineage, query)

@@ -13,12 +13,15 @@ WORKLOADS = Path(__file__).parents[1] / "workloads"
 STOCK, LINEAGE, NOLIN, DETAILED = "stock", "lineage", "nolin", "detailed"
 #: Of DataFrames: lineage that goes no further than to ids beside the rows, to arrays, to blocks.
 CARRIED, CAPTURED, ENCODED = PARTS = ("carried", "captured", "encoded")
-MODES = (STOCK, LINEAGE, NOLIN, DETAILED, *PARTS)
+#: Lineage with the thread that looks which records take long.
+PACED = "paced"
+MODES = (STOCK, LINEAGE, NOLIN, DETAILED, *PARTS, PACED)
 #: The ratios of CPU seconds that are published: a name and the two modes.
 RATIOS: Mapping[str, tuple[str, str]] = {
     "lineage/stock": (LINEAGE, STOCK),
     "lineage/nolin": (LINEAGE, NOLIN),
     "detailed/stock": (DETAILED, STOCK),
+    "paced/lineage": (PACED, LINEAGE),
     **{f"{part}/stock": (part, STOCK) for part in PARTS},
 }
 

@@ -19,6 +19,7 @@ from spark_agent.client.failures import Failure, failures_of
 from spark_agent.client.http import ApiClient, TraceError, default_address
 from spark_agent.client.lineage_records import LineageRecords, records_of_all
 from spark_agent.client.missing_rows import MissingRow, missing_rows
+from spark_agent.client.slow_records import SlowRecord, slow_records_of
 from spark_agent.sql.rerun.rerun import CannotRerunError
 
 __all__ = ["LineageRecords", "TraceError", "trace"]
@@ -65,6 +66,19 @@ def failures(
     return failures_of(client.get("applications", application, "failures"))
 
 
+def slow(
+    *, limit: int = 20, application: str | None = None, api: str | None = None, wait_s: float = 30.0
+) -> list[SlowRecord]:
+    """Which records took long in this session, or in an earlier application. As `trace.slow`.
+
+    Raises TraceError.
+    """
+    client, application, running = _named(application, api)
+    if running is not None:
+        _wait(client, application, running, wait_s)
+    return slow_records_of(client.get("applications", application, "slow", limit=str(limit)))
+
+
 def many(records: Sequence[LineageRecords]) -> LineageRecords:
     """Records that were chosen one by one, as one set: they are traced together. As `trace.many`.
 
@@ -75,6 +89,7 @@ def many(records: Sequence[LineageRecords]) -> LineageRecords:
 
 trace.many = many  # type: ignore[attr-defined] # functions take attributes
 trace.failures = failures  # type: ignore[attr-defined] # functions take attributes
+trace.slow = slow  # type: ignore[attr-defined] # functions take attributes
 
 
 def _named(application: str | None, api: str | None) -> tuple[ApiClient, str, Agent | None]:

@@ -97,6 +97,12 @@ SETTINGS = (
         "1; see values.md. Positions are always complete.",
     ),
     Setting(
+        "spark.lineage.pace",
+        "false",
+        "Look in each Python worker, some 40 times a second, which record it is at, to say which ones took "
+        "long; see debugging.md.",
+    ),
+    Setting(
         "spark.lineage.redact",
         "",
         "`MODULE:FUNCTION` that is called on the executors with each key and value before it leaves, and "
@@ -179,6 +185,7 @@ class AgentSettings:
     #: In a replay: only values of what these records go into; None: no such choice.
     values_of: WatchedRows | None = None
     redact: str = ""
+    pace: bool = False
     #: Further options of the Kafka client. They hold secrets: never part of a text.
     client: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     problems: tuple[str, ...] = field(default=())
@@ -250,6 +257,7 @@ def read(conf: Callable[[str, str], str | None], names: Iterable[str] = ()) -> A
         values_call_sites=_patterns(get("spark.lineage.values.call.sites")),
         values_sample=_fraction(get("spark.lineage.values.sample"), problems),
         redact=redact,
+        pace=is_set("spark.lineage.pace"),
         client=_client(
             get("spark.lineage.kafka.config") or os.environ.get("LINEAGE_KAFKA_CONFIG", ""), problems
         ),

@@ -48,7 +48,7 @@ class CulpritNote:
     may have caused the error. `depth`: how many frames further in the records are pulled.
     """
 
-    __slots__ = ("_depth", "_is_certain_in", "_position_in", "culprit", "node")
+    __slots__ = ("_is_certain_in", "culprit", "depth", "node", "position_in")
 
     def __init__(
         self,
@@ -60,7 +60,8 @@ class CulpritNote:
     ) -> None:
         self.node = node
         self.culprit: Culprit | None = None
-        self._position_in, self._is_certain_in, self._depth = position_in, is_certain_in, depth
+        self.position_in, self.depth = position_in, depth
+        self._is_certain_in = is_certain_in
 
     def __enter__(self) -> None:
         pass
@@ -73,14 +74,14 @@ class CulpritNote:
                 self._note(passed)
 
     def _note(self, passed: TracebackType) -> None:
-        for _ in range(self._depth):
+        for _ in range(self.depth):
             passed = passed.tb_next or passed
         instruction = instruction_at(passed)
         if instruction == "FOR_ITER":  # the record before did no harm
             return
         variables = passed.tb_frame.f_locals
         is_certain = self._is_certain_in(variables, instruction)
-        self.fill(self._position_in(variables), is_certain=is_certain)
+        self.fill(self.position_in(variables), is_certain=is_certain)
 
     def fill(self, position: int | None, *, is_certain: bool = True) -> None:
         self.culprit = Culprit(self.node, position, is_certain)
@@ -99,6 +100,10 @@ class Stage:
     lazy: Callable[[], tuple[int, Any] | None] = lambda: None
     #: Is the row that was read last the one at hand?
     is_at_row: Callable[[], bool] = lambda: False
+    #: The input that its function is at while it runs, where its notes say it only of a function that failed.
+    at: Callable[[], int] | None = None
+    #: Is what it is at made of the record that the run has read last?
+    is_by_input: bool = False
     #: Of the generator that the function gave: its code, and the id of its frame, which is not held here.
     code: CodeType | None = None
     frame: int = 0
@@ -115,7 +120,15 @@ class Stage:
 
 def instruction_at(entry: TracebackType) -> str:
     """The name of the instruction at which the frame of a traceback's entry was left."""
-    code, at = entry.tb_frame.f_code.co_code, entry.tb_lasti
+    return _instruction(entry.tb_frame.f_code.co_code, entry.tb_lasti)
+
+
+def instruction_in(frame: FrameType) -> str:
+    """The name of the instruction at which a frame is."""
+    return _instruction(frame.f_code.co_code, frame.f_lasti)
+
+
+def _instruction(code: bytes, at: int) -> str:
     while at > 0 and opcode.opname[code[at]] == "CACHE":  # it belongs to the instruction before
         at -= 2
     return opcode.opname[code[at]]
@@ -151,7 +164,7 @@ def _noted(frames: Sequence[FrameType]) -> Culprit | CulpritNote | None:
     """What is in the outermost note that is filled, else the innermost note."""
     innermost: CulpritNote | None = None
     for frame in frames:
-        if _module(frame).startswith("spark_agent.worker."):
+        if module_of(frame).startswith("spark_agent.worker."):
             variables = frame.f_locals
             note = variables.get("note")
             if isinstance(note, CulpritNote):
@@ -161,7 +174,8 @@ def _noted(frames: Sequence[FrameType]) -> Culprit | CulpritNote | None:
     return innermost
 
 
-def _module(frame: FrameType) -> str:
+def module_of(frame: FrameType) -> str:
+    """The name of the module whose code a frame runs."""
     return str(frame.f_globals.get("__name__", ""))
 
 
@@ -220,9 +234,9 @@ def _of_silent(frames: Sequence[FrameType], silent: Sequence[Stage], *, is_alone
 def _pickled(frames: Sequence[FrameType]) -> Sequence[Any] | None:
     """The batch that was being pickled when the error came."""
     for frame in frames:
-        if _module(frame) not in _SERIALIZERS:
+        if module_of(frame) not in _SERIALIZERS:
             return None
-        if frame.f_code.co_name == "dumps" and _module(frame) == "pyspark.serializers":
+        if frame.f_code.co_name == "dumps" and module_of(frame) == "pyspark.serializers":
             batch = frame.f_locals.get("obj")
             return batch if isinstance(batch, list) else [batch]
     return None
@@ -230,4 +244,4 @@ def _pickled(frames: Sequence[FrameType]) -> Sequence[Any] | None:
 
 def _is_reader(frame: FrameType) -> bool:
     """Does it read what the task is given?"""
-    return _module(frame) in _SERIALIZERS and frame.f_code.co_name in _LOADING
+    return module_of(frame) in _SERIALIZERS and frame.f_code.co_name in _LOADING

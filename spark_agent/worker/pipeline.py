@@ -13,8 +13,9 @@ from spark_agent.delivery.tracebacks import hide_agent
 from spark_agent.worker import derived_values
 from spark_agent.worker.culprits import Stage
 from spark_agent.worker.failed_runs import failure_of
-from spark_agent.worker.function_traits import is_partition_bound
+from spark_agent.worker.function_traits import is_partition_bound, looks_back
 from spark_agent.worker.operator import Operator
+from spark_agent.worker.pace import Pace
 from spark_agent.worker.partition_sources import outputs_of_user
 from spark_agent.worker.plan import Plan
 from spark_agent.worker.position_streams import ComputedCounter
@@ -50,6 +51,11 @@ class Pipeline:
         return new_command, (type(self), self.plan is not None), vars(self)
 
 
+def _run_to_look_at() -> TaskRun | None:
+    run = worker_process.run
+    return run if run is not None and run.plan.settings.pace else None
+
+
 class Capture(Pipeline):
     """What a worker calls for a chain: records a run while it is pulled, or nothing when `plan` is None."""
 
@@ -80,6 +86,10 @@ class Capture(Pipeline):
             if isinstance(function, Operator):
                 function.node = node
         worker_process.run = run = TaskRun(plan, partition, sender, worker_process.distinct_texts)
+        if plan.settings.pace:
+            if worker_process.pace is None:
+                worker_process.pace = Pace(_run_to_look_at)
+            worker_process.pace.attend()
         run.result = self._captured(plan, run, records)
         if run.pulled is None:
             return run.outputs.through(run.result)
@@ -93,8 +103,10 @@ class Capture(Pipeline):
         if run.sampled_paths is not None:
             records = run.sampled_paths.read(records, self.functions[0])
         functions = zip_longest(self.functions, self.functions[1:])
+        is_by_input = True
         for node, (function, next_function) in zip(plan.nodes, functions, strict=True):
-            records = _outputs(run, node, function, records)
+            records = _outputs(run, node, function, records, is_by_input=is_by_input)
+            is_by_input = is_by_input and not looks_back(function)
             # Of a partition bound neither flows nor inputs say how many outputs there were.
             if node == plan.read_by_action or (next_function is not None and is_partition_bound(function)):
                 records = run.counted(node, records)
@@ -103,12 +115,14 @@ class Capture(Pipeline):
         return records
 
 
-def _outputs(run: TaskRun, node: int, function: Callable[[int, Any], Any], records: Any) -> Any:
-    """What `function` makes of `records`, captured."""
+def _outputs(
+    run: TaskRun, node: int, function: Callable[[int, Any], Any], records: Any, *, is_by_input: bool
+) -> Any:
+    """What `function` makes of `records`, captured. `is_by_input`: of a record, made of the last input."""
     if run.sampled_paths is not None:
         run.sampled_paths.enter(node, function, records)
     pulled = run.pulled
-    run.stages.append(_stage(node, function, pulled))
+    run.stages.append(_stage(node, function, pulled, is_by_input=is_by_input))
     if isinstance(function, Operator):
         outputs = function.capture(run, records)
     elif node in run.plan.user_nodes:
@@ -120,10 +134,15 @@ def _outputs(run: TaskRun, node: int, function: Callable[[int, Any], Any], recor
     return outputs
 
 
-def _stage(node: int, function: Any, pulled: Callable[[], int] | None) -> Stage:
+def _stage(node: int, function: Any, pulled: Callable[[], int] | None, *, is_by_input: bool) -> Stage:
     """What is read last matters where a function may read one record after the other."""
     is_operator = isinstance(function, Operator)
-    return Stage(node, None if is_operator else pulled, is_operator and function.notes_culprits)
+    return Stage(
+        node,
+        None if is_operator else pulled,
+        is_operator and function.notes_culprits,
+        is_by_input=is_by_input,
+    )
 
 
 def _outputs_of_user(run: TaskRun, node: int, function: Callable[[int, Any], Any], records: Any) -> Any:

@@ -93,6 +93,7 @@ class Stream:
         "_names",
         "_relation",
         "_sink",
+        "_summed",
         "buffers",
         "follower",
         "node",
@@ -110,6 +111,8 @@ class Stream:
         self._names = names
         self.buffers: tuple[list[int], ...] = tuple([] for _ in names)
         self._arrays = [array("I") for _ in names]
+        #: Of counts: the array of which so many have been added up, how many, and their sum.
+        self._summed: tuple[array[int], int, int] = (self._arrays[0], 0, 0)
         self.total_in = 0  # inputs and outputs that shipped blocks cover
         self.total_out = 0
         #: follower(column, first input) is called with what leaves. Of streams of one column alone.
@@ -152,8 +155,20 @@ class Stream:
 
     def outputs(self) -> int:
         """How many outputs were noted so far, in positions or counts."""
-        waiting = (*self._arrays[0], *self.buffers[0])
-        return self.total_out + (sum(waiting) if self._relation == contract.COUNTS else len(waiting))
+        if self._relation == contract.COUNTS:
+            return self.total_out + self._sum() + sum(self.buffers[0])
+        return self.total_out + len(self._arrays[0]) + len(self.buffers[0])
+
+    def _sum(self) -> int:
+        """Of the array, which only grows: `pace` asks for it often, in a thread of its own."""
+        column = self._arrays[0]
+        summed, before, total = self._summed
+        if summed is not column:
+            before = total = 0
+        counts = column[before:]
+        total += sum(counts)
+        self._summed = column, before + len(counts), total
+        return total
 
     def end_following(self) -> None:
         """Call the follower with what has come in up to here, and with nothing more."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from spark_agent.worker.pace import Pace
     from spark_agent.worker.task_run import TaskRun
 
 
@@ -21,6 +22,8 @@ class WorkerProcess:
     run: TaskRun | None = None
     #: (application, node) whose texts nearly all differ: a later task need not try to say them by code.
     distinct_texts: set[tuple[str, int]] = field(default_factory=set)
+    #: What looks which record that run is at; None until a task wants it.
+    pace: Pace | None = None
     #: The id of the process that `worker_init` has initialised.
     initialised: int = 0
 

@@ -32,6 +32,7 @@ from spark_agent.worker.block_sink import Tally
 from spark_agent.worker.culprits import Stage
 from spark_agent.worker.plan import ACTION, PERSISTING, Plan
 from spark_agent.worker.position_streams import CHUNK, Counter, Stream
+from spark_agent.worker.slow_records import SlowRecords
 from spark_agent.worker.value_streams import TextStream
 
 #: Pieces of cached or JVM-made batches that a manifest lists; where a run has read more, it lists none.
@@ -74,6 +75,8 @@ class TaskRun:
         self.inputs = Counter()
         self.outputs = Counter()
         self._is_whole = False
+        #: Where `pace` looks at the run.
+        self.slow = SlowRecords()
         #: The functions of the chain, up to the one that is being captured.
         self.stages: list[Stage] = []
         #: How many records the function that is being called has pulled, and afterwards how many have been
@@ -299,6 +302,7 @@ class TaskRun:
             "outputs": self.outputs.count,
             "counts": {str(node): count() for node, count in self._counts.items()},
             **({"read": self._pieces} if 0 < len(self._pieces) <= MAX_PIECES else {}),
+            **({"slow": slow} if (slow := self.slow.listed()) else {}),
         }
 
     def release(self) -> None:

@@ -120,6 +120,7 @@ def examples() -> dict[str, Any]:
         }
     found["answers"]["compare"], found["csv"]["compare"] = comparison()
     found["answers"]["get_failures"], found["csv"]["get_failures"] = failures()
+    found["answers"]["get_slow"], found["csv"]["get_slow"] = slow_records()
     for name, answers in oddities().items():
         found["answers"][name], found["csv"][name] = answers
     found["answers"]["list_replays"] = replays()
@@ -241,6 +242,24 @@ def failures() -> tuple[Any, str]:
         DeltaFlowStore(folder / "flows").write_events(event_batch("more/node-0", messages(told)))
         client = Client(create_app(questions))
         address = f"/api/applications/{FILE_APP}/failures"
+        as_csv = client.get(address, headers={"Accept": "text/csv"})
+        return json.loads(steady(client.get(address).text, folder)), steady(as_csv.text, folder)
+
+
+def slow_records() -> tuple[Any, str]:
+    """Of a job whose second row took two seconds."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        (folder / "pages.txt").write_text("short\nvery long\nshort, too\n")
+        questions = questions_of(folder, splits_of(folder / "pages.txt"), [])
+        told = event(
+            contract.RUN_COMMITTED,
+            **{"run": 1, "stage": 0, "action": SINK, "input": SOURCE, "nodes": [MAP, SINK]},
+            **{"inputs": 3, "outputs": 3, "slow": [[MAP, 1, 2104]]},
+        )
+        DeltaFlowStore(folder / "flows").write_events(event_batch("more/node-0", messages(told)))
+        client = Client(create_app(questions))
+        address = f"/api/applications/{FILE_APP}/slow"
         as_csv = client.get(address, headers={"Accept": "text/csv"})
         return json.loads(steady(client.get(address).text, folder)), steady(as_csv.text, folder)
 

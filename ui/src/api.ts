@@ -667,6 +667,65 @@ export interface SharedProperty {
   unusual: boolean;
 }
 
+/** The records of an application that took long. */
+export interface Slow {
+  application_id: string;
+  name: string;
+  records: SlowRecord[];
+  total: number;
+  inputs: SlowInput[];
+  operations: SlowOperation[];
+  partitions: SlowPartition[];
+  complete: boolean;
+  how: string;
+}
+
+/** An input row, and the time of the slow records that were made of it. */
+export interface SlowInput {
+  ms: number;
+  records: number;
+  source: SourceRow;
+}
+
+/** An operation, and the time of the slow records at which it was. */
+export interface SlowOperation {
+  ms: number;
+  records: number;
+  node_id: string;
+  name: string;
+  call_site: string;
+}
+
+/** A partition of an operation, and the time of its slow records. */
+export interface SlowPartition {
+  ms: number;
+  records: number;
+  node_id: string;
+  partition: number;
+}
+
+/** A record at which a task was for long. */
+export interface SlowRecord {
+  ms: number;
+  node_id: string;
+  name: string;
+  call_site: string;
+  partition: number;
+  record: SlowRecordId | null;
+  sources: SourceRow[];
+  sources_total: number;
+  exact: boolean;
+  reason: string;
+}
+
+/** The record that a function was given. */
+export interface SlowRecordId {
+  record_id: string;
+  node_id: string;
+  key: string | null;
+  value: string | null;
+}
+
 /** A row of a file. */
 export interface SourceRow {
   path: string;

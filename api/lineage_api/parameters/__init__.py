@@ -11,7 +11,7 @@ from lineage_api.parameters.fields import MAX_LIMIT, ApplicationId, NodeName
 from lineage_api.parameters.missing_rows import DatasetMissingParameters, MissingParameters
 from lineage_api.parameters.records import RecordParameters, ValueParameters
 from lineage_api.parameters.row_sets import RowSetParameters
-from lineage_api.parameters.suspects import ContrastParameters, SuspectsParameters
+from lineage_api.parameters.suspects import ContrastParameters, SlowParameters, SuspectsParameters
 from lineage_api.parameters.traces import DatasetTraceParameters, TraceParameters
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "NodeName",
     "RecordParameters",
     "RowSetParameters",
+    "SlowParameters",
     "SuspectsParameters",
     "TraceParameters",
     "ValueParameters",

@@ -1,4 +1,4 @@
-"""Parameters of the questions who behaves oddly, and what bad outputs share."""
+"""Parameters of the questions who behaves oddly, what took long, and what bad outputs share."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pydantic import Field, model_validator
 from lineage_api.parameters.fields import Limit, Parameters
 from lineage_api.parameters.starts import starts_listed
 from lineage_service.lineage import SuspectsMethod
-from lineage_service.queries import ContrastQuery, StartQuery, SuspectsQuery
+from lineage_service.queries import ContrastQuery, SlowQuery, StartQuery, SuspectsQuery
 
-__all__ = ["ContrastParameters", "SuspectsParameters"]
+__all__ = ["ContrastParameters", "SlowParameters", "SuspectsParameters"]
 
 #: Two lists of some 400 record ids fit into an address.
 _Starts = Annotated[str, Field(min_length=2, max_length=24_576)]
@@ -54,6 +54,17 @@ class SuspectsParameters(_OutputParameters):
     def query(self) -> SuspectsQuery:
         bad, good = self._listed()
         return SuspectsQuery(bad=bad, good=good, method=self.method, limit=self.limit)
+
+
+class SlowParameters(Parameters):
+    limit: Limit = Field(
+        default=20,
+        description="List at most this many records, and as many input rows, operations and partitions.",
+        examples=[20],
+    )
+
+    def query(self) -> SlowQuery:
+        return SlowQuery(limit=self.limit)
 
 
 class ContrastParameters(_OutputParameters):

@@ -14,6 +14,7 @@ from lineage_service.lineage import (
     Node,
     Record,
     SharedProperty,
+    SlowRecord,
     Suspect,
     ValueStep,
 )
@@ -33,6 +34,7 @@ class MemoryLineage:
     flows: tuple[Flow, ...] = ()
     values: tuple[ValueStep, ...] = ()
     failures: tuple[Failure, ...] = ()
+    slow: tuple[SlowRecord, ...] = ()
     suspects: tuple[Suspect, ...] = ()
     properties: tuple[SharedProperty, ...] = ()
 

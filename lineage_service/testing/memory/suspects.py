@@ -1,12 +1,12 @@
-"""Suspects and contrasts, in memory: those that a lineage was given, for its records do not say them."""
+"""Suspects, contrasts and slow records, in memory: those that a lineage was given."""
 
 from __future__ import annotations
 
-from lineage_service.lineage import Contrast, Suspects
-from lineage_service.queries import ContrastQuery, SuspectsQuery
+from lineage_service.lineage import Contrast, Slow, Suspects
+from lineage_service.queries import ContrastQuery, SlowQuery, SuspectsQuery
 from lineage_service.testing.memory.lineages import MemoryLineage
 
-__all__ = ["contrast_of", "suspects_of"]
+__all__ = ["contrast_of", "slow_of", "suspects_of"]
 
 
 def suspects_of(lineage: MemoryLineage, query: SuspectsQuery) -> Suspects:
@@ -37,4 +37,20 @@ def contrast_of(lineage: MemoryLineage, query: ContrastQuery) -> Contrast:
         compared=len(lineage.properties),
         complete=application.complete,
         how=(),
+    )
+
+
+def slow_of(lineage: MemoryLineage, query: SlowQuery) -> Slow:
+    """Without sums."""
+    application = lineage.application
+    return Slow(
+        application_id=application.application_id,
+        name=application.name,
+        records=lineage.slow[: query.limit],
+        total=len(lineage.slow),
+        inputs=(),
+        operations=(),
+        partitions=(),
+        complete=application.complete,
+        how="",
     )

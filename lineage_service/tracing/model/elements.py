@@ -93,6 +93,12 @@ class TaskRun:
     stage: int | None = None  # of Spark
     is_whole: bool = False  # its inputs are all records of its partition
     read: tuple[tuple[int, int, int], ...] = ()  # (run, first, count) that together are its inputs
+    slow: tuple[tuple[int, int, int], ...] = ()  # (node, position of its input, ms)
+
+    def node_before(self, node: int) -> int:
+        """The node whose outputs are the inputs of `node`: the last one of the run if that is behind it."""
+        nodes = (self.input, *self.nodes)
+        return nodes[nodes.index(node) - 1] if node in self.nodes else nodes[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,9 +124,8 @@ class FailedRun:
 
     @property
     def node_before(self) -> int:
-        """The node whose output the record is: the last one of the run if what failed stands behind it."""
-        nodes = (self.run.input, *self.run.nodes)
-        return nodes[nodes.index(self.node) - 1] if self.node in self.run.nodes else nodes[-1]
+        """The node whose output the record is."""
+        return self.run.node_before(self.node)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

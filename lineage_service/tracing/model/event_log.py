@@ -196,4 +196,5 @@ def _task_run(event: Event) -> TaskRun:
         stage=event.get("stage"),
         is_whole=event.get("whole") is True,
         read=tuple((run, first, count) for run, first, count in event.get("read") or ()),
+        slow=tuple((node, position, ms) for node, position, ms in event.get("slow") or ()),
     )

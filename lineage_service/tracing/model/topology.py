@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from lineage_service.tracing.model.elements import FailedRun, Link, TaskRun, TopologyNode
 from spark_agent import contract
 
-__all__ = ["Topology", "shuffled_nodes", "sides_of", "upper_bound_of"]
+__all__ = ["Topology", "operation_of", "shuffled_nodes", "sides_of", "upper_bound_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +62,14 @@ class Topology:
         """The runs that hold the records of one partition of a node, the earliest first."""
         runs = map(self.runs.__getitem__, self.runs_of.get(node, ()))
         return [run for run in runs if run.partition == partition]
+
+
+def operation_of(topology: Topology, number: int) -> TopologyNode | None:
+    """The operation that an internal node is a part of; of any other node itself."""
+    node = topology.nodes.get(number)
+    if node is None or node.is_public or node.operation is None:
+        return node
+    return topology.nodes.get(node.operation, node)
 
 
 def sides_of(node: TopologyNode | None) -> tuple[int, ...]:

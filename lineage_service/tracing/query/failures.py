@@ -18,7 +18,7 @@ from lineage_service.queries import TraceQuery
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.model.elements import FailedRun, TaskRun, TopologyNode
-from lineage_service.tracing.model.topology import Topology
+from lineage_service.tracing.model.topology import Topology, operation_of
 from lineage_service.tracing.query.failure_sources import (
     NO_POSITION,
     FailureSources,
@@ -223,12 +223,10 @@ def _is_recovery(other: TaskRun, run: TaskRun) -> bool:
 
 def _public(topology: Topology, failed: FailedRun) -> TopologyNode | None:
     """The operation whose function failed: that of an internal node, or the action where it is no node."""
-    node = topology.nodes.get(failed.node)
-    if node is None:
-        return None if failed.action is None else topology.nodes.get(failed.action)
-    if node.is_public or node.operation is None:
-        return node
-    return topology.nodes.get(node.operation, node)
+    node = operation_of(topology, failed.node)
+    if node is None and failed.action is not None:
+        return topology.nodes.get(failed.action)
+    return node
 
 
 def _named(topology: Topology, node: TopologyNode | None) -> dict[str, str | None]:

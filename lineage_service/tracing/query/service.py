@@ -28,6 +28,7 @@ from lineage_service.lineage import (
     Node,
     RecordPage,
     RowSet,
+    Slow,
     Suspects,
     Trace,
     TracedNode,
@@ -44,6 +45,7 @@ from lineage_service.queries import (
     RecordQuery,
     RowQuery,
     RowSetQuery,
+    SlowQuery,
     SuspectsQuery,
     TraceQuery,
 )
@@ -71,6 +73,7 @@ from lineage_service.tracing.query.row_choices import RowChoices
 from lineage_service.tracing.query.row_extraction import RowExtraction
 from lineage_service.tracing.query.row_set_reader import RowSetReader
 from lineage_service.tracing.query.shown_records import shown_by
+from lineage_service.tracing.query.slow_records import SlowRecordReader
 from lineage_service.tracing.query.source_files import SourceFiles
 from lineage_service.tracing.query.suspects import SuspectReader
 from lineage_service.tracing.query.trace_page import TracePage
@@ -139,6 +142,7 @@ class LineageQueries:
             lambda opened: earlier_runs(opened, self.newest_applications(), self._applications),
             time_budget_s=time_budget_s,
         )
+        self._slow = SlowRecordReader(self._trace_at, time_budget_s=time_budget_s)
         self._contrasts = ContrastReader(
             self._traced,
             self._positions_named,
@@ -228,6 +232,9 @@ class LineageQueries:
         if opened.graph.topology.failed:
             opened = self._applications.open(application_id, has_failed=True)
         return self._failures.failures(opened)
+
+    def slow(self, application_id: str, query: SlowQuery) -> Slow:
+        return self._slow.slow(self._applications.open(application_id), query)
 
     def suspects(self, application_id: str, query: SuspectsQuery) -> Suspects:
         return self._suspects.suspects(self._applications.open(application_id), query)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator
 from inspect import getgeneratorlocals
 from itertools import chain, compress, islice, repeat
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from spark_agent import contract
@@ -16,6 +17,7 @@ from spark_agent.worker import derived_values
 from spark_agent.worker.culprits import CulpritNote
 from spark_agent.worker.operator import Operator
 from spark_agent.worker.position_streams import CHUNK, FOREVER, Counter, Stream, restarting
+from spark_agent.worker.reading.static_lookup import Unknown, variables_of
 
 if TYPE_CHECKING:
     from spark_agent.worker.task_run import TaskRun
@@ -87,17 +89,20 @@ class Map(Operator):
                 gaps.append(pulled() - 1)
 
             return mapped(function, source, dropped)
-        return restarting(lambda ended: _mapped(function, source, self.node, failed, ended))
+
+        def new_note() -> CulpritNote:
+            return CulpritNote(self.node, lambda _variables: pulled() - 1)
+
+        return restarting(lambda ended: _mapped(function, source, new_note(), failed, ended))
 
 
 def _mapped(
     function: Callable[[Any], Any],
     source: Iterator[Any],
-    node: int,
+    note: CulpritNote,
     failed: Callable[[BaseException, CulpritNote], None],
     ended: list[bool],
 ) -> Iterator[Any]:
-    note = CulpritNote(node)
     few = FEW
     for record in islice(source, FEW):
         few -= 1
@@ -283,7 +288,7 @@ class FlatMap(Operator):
 
         def pulled() -> int:
             # Seldom asked for: so the generator keeps what it is at in its own variables, which cost less.
-            at, now = getgeneratorlocals(generator), 0
+            at, now = _variables(generator), 0
             if at.get("rest") is not None:
                 now = len(at["outputs"]) - at["rest"].__length_hint__()
             elif "start" in at:
@@ -291,12 +296,12 @@ class FlatMap(Operator):
             return stream.outputs() + now
 
         def lazy() -> tuple[int, Any] | None:
-            at = getgeneratorlocals(generator)
+            at = _variables(generator)
             is_lazy = at.get("outputs") is not None and at.get("rest") is None
             return (stream.inputs(), at["outputs"]) if is_lazy else None
 
         run.pulled = pulled
-        run.stages[-1].lazy = lazy
+        run.stages[-1].lazy, run.stages[-1].at = lazy, stream.inputs
 
         # A chain that was not pulled to its end holds it suspended; closing it counts the rest.
         run.at_close(generator.close)
@@ -307,6 +312,14 @@ class FlatMap(Operator):
         from spark_agent.worker.dropped_records import Skips, all_at_once
 
         return Skips(run, self.node).guarded(all_at_once(self.function), list, position)
+
+
+def _variables(generator: Generator[Any, None, None]) -> dict[str, Any]:
+    frame: FrameType | None = getattr(generator, "gi_frame", None)
+    try:
+        return {} if frame is None else variables_of(frame)
+    except Unknown:  # a debugger looks at it, too
+        return getgeneratorlocals(generator)
 
 
 def _flat_mapped(

@@ -33,6 +33,7 @@ from lineage_service.result_tables import (
     FAILURE_COLUMNS,
     HISTORY_COLUMNS,
     ROW_SET_COLUMNS,
+    SLOW_COLUMNS,
     SUSPECT_COLUMNS,
 )
 from lineage_service.testing.queries import MemoryQueries
@@ -161,6 +162,7 @@ def test_traces_records_and_datasets_offer_csv(openapi):
         "GET /api/applications/{app}/missing",
         "GET /api/missing",
         "GET /api/applications/{app}/failures",
+        "GET /api/applications/{app}/slow",
         "GET /api/applications/{app}/suspects",
         "GET /api/applications/{app}/contrast",
         "GET /api/applications/{app}/nodes/{node}/records",
@@ -185,6 +187,7 @@ def test_the_documented_endpoints_are_those_of_the_app(openapi):
         ("Traces", "POST /api/applications/{app}/trace/graph"),
         ("Row sets", "GET /api/applications/{app}/rowset"),
         ("Missing rows", "GET /api/applications/{app}/missing"),
+        ("Slow records", "GET /api/applications/{app}/slow"),
         ("Suspects", "GET /api/applications/{app}/suspects"),
         ("Contrast", "GET /api/applications/{app}/contrast"),
         ("Values", "GET /api/applications/{app}/values"),
@@ -206,6 +209,7 @@ def test_the_documented_problems_and_columns_are_those_of_the_app():
     assert f"`{','.join(COMPARE_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(MISSING_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(FAILURE_COLUMNS)}`" in DOCUMENT
+    assert f"`{','.join(SLOW_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(SUSPECT_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(CONTRAST_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(ROW_SET_COLUMNS)}`" in DOCUMENT

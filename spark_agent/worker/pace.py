@@ -1,0 +1,171 @@
+"""Looks, some 40 times a second, which record the task of this worker is at, and books the time in between.
+
+A thread of its own does it, so a record costs nothing. Time counts in which the task read nothing new: it
+goes to the record that the task is at when it looks. So does the time in which one call kept Python's lock,
+and this thread from looking. If the system gave the processor to another process meanwhile, what the task
+used of it counts, and no more.
+
+Promises that nothing of this changes or fails a task, and that a worker without a task is left alone. User
+code does not see the thread: it is none of `threading`'s.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_agent.worker.record_at_hand import AtHand, record_at_hand
+
+if TYPE_CHECKING:
+    from spark_agent.worker.task_run import TaskRun
+
+__all__ = ["INTERVAL_S", "Look", "Looking", "Pace"]
+
+#: A record of 50 ms is looked at twice, also where each look waits for Python's lock.
+INTERVAL_S = 0.02
+#: A wait for Python's lock that is shorter may be by chance.
+_LEAST_KEPT_S = 0.01
+
+
+class Look(NamedTuple):
+    """What a look sees, but for the record. Times are in seconds, of clocks that never go back."""
+
+    at: float
+    #: How late it is.
+    late: float
+    #: How often this thread has waited for something.
+    waits: int = 0
+    #: How often the system took the processor from a thread of this process.
+    preempted: int = 0
+    #: What the task's thread has used of the processor.
+    used: float = 0.0
+
+
+class Looking:
+    """The looks at one task run, which is not held."""
+
+    def __init__(self, switch_s: float) -> None:
+        self._switch_s = switch_s  # after so long, Python's lock is asked for again
+        self._last: Look | None = None
+        self._inputs = -1
+        self._at_hand: AtHand | None = None
+
+    def look(self, run: TaskRun, look: Look, find: Callable[[], AtHand | None]) -> None:
+        """`find` says which record the run is at. May raise."""
+        last, self._last = self._last, look
+        inputs, self._inputs = self._inputs, run.inputs.count
+        before, self._at_hand = self._at_hand, None
+        if last is None:
+            return
+        has_stood = self._inputs == inputs
+        kept = self._kept_lock(look, last)
+        if not has_stood and not kept:
+            return
+        self._at_hand = at_hand = find()
+        if at_hand is None:
+            return
+        is_same = has_stood and (at_hand == before or _is_by_input(run, at_hand.node))
+        seconds = look.at - last.at if is_same else kept
+        if look.preempted > last.preempted:
+            seconds = min(seconds, look.used - last.used)
+        if seconds > 0:
+            run.slow.book(at_hand, seconds)
+
+    def _kept_lock(self, look: Look, last: Look) -> float:
+        """How long one call kept Python's lock from this thread."""
+        asked = look.waits - last.waits - 2  # it slept, and got the lock
+        kept = min(look.late, asked * self._switch_s) - self._switch_s
+        return kept if kept >= _LEAST_KEPT_S else 0.0
+
+
+def _is_by_input(run: TaskRun, node: int) -> bool:
+    return any(stage.node == node and stage.is_by_input for stage in run.stages)
+
+
+class Pace:
+    """The thread of one process. `attend` starts or wakes it."""
+
+    def __init__(self, current_run: Callable[[], TaskRun | None]) -> None:
+        self._current_run = current_run
+        self._process = 0
+        self._task_thread = 0
+        self._is_parked = False
+        self._wakes: SimpleQueue[None] = SimpleQueue()
+
+    def attend(self) -> None:
+        """A task run has begun in this thread."""
+        with contextlib.suppress(Exception):  # no thread is to be had
+            self._task_thread = _thread.get_ident()
+            if self._process != os.getpid():
+                self._process, self._is_parked, self._wakes = os.getpid(), False, SimpleQueue()
+                _thread.start_new_thread(self._watch, (self._wakes,))
+            elif self._is_parked:
+                self._wakes.put(None)
+
+    def _watch(self, wakes: SimpleQueue[None]) -> None:
+        with contextlib.suppress(Exception):  # an agent bug: it looks no more
+            while True:
+                self._is_parked = True
+                if self._number() is None:
+                    wakes.get()
+                self._is_parked = False
+                self._attend_run()
+
+    def _number(self) -> int | None:
+        """That of the current run."""
+        run = self._current_run()
+        return None if run is None else run.number
+
+    def _attend_run(self) -> None:
+        """Look at the current run until it ends. It is not held meanwhile: what it has is the task's."""
+        number, thread = self._number(), self._task_thread
+        looking, clock = Looking(sys.getswitchinterval()), _Clock(thread)
+        is_on = number is not None
+        while is_on:
+            due = time.monotonic() + INTERVAL_S
+            time.sleep(INTERVAL_S)
+            try:
+                is_on = self._look(number, looking, clock.look(due), thread)
+            except Exception:  # noqa: BLE001 - what it looks at goes on meanwhile
+                is_on = True
+
+    def _look(self, number: int | None, looking: Looking, look: Look, thread: int) -> bool:
+        """Look at the run of this number, if it is still the current one."""
+        run = self._current_run()
+        if run is None or run.number != number:
+            return False
+        stages = run.stages
+        looking.look(run, look, lambda: record_at_hand(sys._current_frames().get(thread), stages))
+        return True
+
+
+class _Clock:
+    """Of a task's thread. What the system does not say stays 0: then less is booked."""
+
+    def __init__(self, thread: int) -> None:
+        self._usage: Callable[[], tuple[int, int, float]] = lambda: (0, 0, 0.0)
+        with contextlib.suppress(Exception):
+            self._usage = _usage_of(thread)
+
+    def look(self, due: float) -> Look:
+        at = time.monotonic()
+        return Look(at, at - due, *self._usage())
+
+
+def _usage_of(thread: int) -> Callable[[], tuple[int, int, float]]:
+    """Raises where the system does not say it."""
+    from resource import RUSAGE_SELF, RUSAGE_THREAD, getrusage
+
+    clock = time.pthread_getcpuclockid(thread)
+
+    def usage() -> tuple[int, int, float]:
+        """`waits`, `preempted` and `used` of a look."""
+        return getrusage(RUSAGE_THREAD).ru_nvcsw, getrusage(RUSAGE_SELF).ru_nivcsw, time.clock_gettime(clock)
+
+    return usage
