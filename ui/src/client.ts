@@ -18,6 +18,7 @@ import type {
   RecordPage,
   Replays,
   RowSet,
+  Slow,
   Suspects,
   Trace,
   Values,
@@ -73,6 +74,8 @@ export interface Client {
   suspects(id: string, parameters: Parameters, options?: RequestOptions): Promise<Suspects>;
   /** What the input rows of bad outputs share. */
   contrast(id: string, parameters: Parameters, options?: RequestOptions): Promise<Contrast>;
+  /** Which records took long. */
+  slow(id: string, parameters?: Parameters, options?: RequestOptions): Promise<Slow>;
   /** What replays on the service's machine have given. */
   replays(id: string, options?: RequestOptions): Promise<Replays>;
   values(id: string, parameters: Parameters, options?: RequestOptions): Promise<Values>;
@@ -114,6 +117,7 @@ export function makeClient(): Client {
     rowSet: (id, parameters, options) => getJson(applicationPath(id, "rowset"), parameters, options),
     suspects: (id, parameters, options) => getJson(applicationPath(id, "suspects"), parameters, options),
     contrast: (id, parameters, options) => getJson(applicationPath(id, "contrast"), parameters, options),
+    slow: (id, parameters, options) => getJson(applicationPath(id, "slow"), parameters, options),
     replays: (id, options) => getJson(applicationPath(id, "replays"), {}, options),
     values: (id, parameters, options) => getJson(applicationPath(id, "values"), parameters, options),
     materialize: (id, parameters, options) =>

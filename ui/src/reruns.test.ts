@@ -1,5 +1,15 @@
 import { expect, test } from "vitest";
-import { countOf, isOutput, lineRanges, namedReplayLine, rangesOf, replayLine, rowNames, rowsLine } from "./reruns";
+import {
+  countOf,
+  isOutput,
+  lineRanges,
+  namedReplayLine,
+  rangesOf,
+  replayLine,
+  rowNames,
+  rowsLine,
+  siftLine,
+} from "./reruns";
 
 test("lines count from 1, and ranges name both ends", () => {
   expect(
@@ -46,6 +56,14 @@ test("the command of the job is the reader's to give", () => {
   expect(namedReplayLine("a", "without", [{ path: "/my data.csv", rows: [[3, 1]] }])).toBe(
     'lineage replay a --without "/my data.csv:4" -- YOUR COMMAND',
   );
+});
+
+test("the fewest rows are looked for by the name of the record or the number of the failure", () => {
+  expect(siftLine("a", { record: "write#0#3", node: "8" })).toBe(
+    'lineage sift a --wrong "8#write#0#3" -- YOUR COMMAND',
+  );
+  expect(siftLine("a", { failure: 2 })).toBe("lineage sift a --crash --failure 2 -- YOUR COMMAND");
+  expect(siftLine("a", { node: "8", key: "A" })).toBeNull();
 });
 
 test("rows are written as files", () => {

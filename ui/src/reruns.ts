@@ -2,6 +2,7 @@
 // The command of the job itself is the reader's to give: the service does not know it.
 
 import type { RowSetFile } from "./api";
+import { markOf } from "./marks";
 import type { Start } from "./route";
 import { lineOf, shellWord, startWords } from "./words";
 
@@ -19,10 +20,21 @@ export const rowsLine = (application: string, start: Start, ...more: string[]): 
   [wordsOf("rows", application, start), ...more.map(shellWord)].join(" ");
 
 /** Runs the job again on the input rows of the record. */
-export const replayLine = (application: string, start: Start): string =>
-  `${wordsOf("replay", application, start)} ${YOUR_COMMAND}`;
+export const replayLine = (application: string, start: Start, ...more: string[]): string =>
+  [wordsOf("replay", application, start), ...more, YOUR_COMMAND].join(" ");
 
-/** The same of rows that are named: only these, or all but these. */
+/** Looks for the fewest of the input rows on which the record is still wrong, or its task still fails. */
+export function siftLine(application: string, start: Start): string | null {
+  const flags = "failure" in start ? `--crash --failure ${start.failure}` : wrongFlag(start);
+  return flags === null ? null : `${lineOf(["sift", application], {})} ${flags} ${YOUR_COMMAND}`;
+}
+
+function wrongFlag(start: Start): string | null {
+  const mark = markOf("bad", start);
+  return mark === null ? null : `--wrong ${shellWord(mark.name)}`;
+}
+
+/** Runs the job again on rows that are named: on only these, or on all but these. */
 export const namedReplayLine = (application: string, mode: "only" | "without", rows: readonly NamedRows[]): string =>
   `${lineOf(["replay", application], { [mode]: rowNames(rows) })} ${YOUR_COMMAND}`;
 

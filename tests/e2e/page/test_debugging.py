@@ -21,6 +21,8 @@ from lineage_service.lineage import (
     Replay,
     ReplayedOutput,
     Replays,
+    ReplayStep,
+    StepRecord,
     UsedRows,
 )
 from tests.support.e2e.browser import opened, served, violations
@@ -68,6 +70,28 @@ def replays_of(path: Path) -> Replays:
         is_=MARKUP,
         alike=56,
     )
+    came = StepRecord(
+        record_id="read#0#0",
+        key=None,
+        value=f"{MARKUP},99999",
+        value_type="text",
+        path=str(path),
+        line=ODD_LINE,
+        made_of=(),
+    )
+    word = replace(came, record_id="0#0", value=MARKUP, path=None, line=None, made_of=("local-7#0#read#0#0",))
+    read = ReplayStep(
+        node_id="local-7#0",
+        name="textFile",
+        kind="source",
+        call_site="",
+        exact=True,
+        total=1,
+        records=(came,),
+    )
+    split = replace(
+        read, node_id="local-7#1", name="flatMap", call_site="/jobs/lines.py:11", total=57, records=(word,)
+    )
     used = UsedRows(node=0, name="textFile", path=str(path), rows=((ODD_LINE - 1, 1),))
     first = Replay(
         replay="7",
@@ -89,6 +113,7 @@ def replays_of(path: Path) -> Replays:
         sandbox="/home/ann/.local/share/lineage-master/replays/7",
         began=1_732_200_000_000,
         seconds=86.4,
+        steps=(read, split),
         notes=("1 row was added, because without it 3 records went another way at filter",),
     )
     differences = OutputDifferences(
@@ -105,6 +130,7 @@ def replays_of(path: Path) -> Replays:
     without = replace(
         first,
         replay="8",
+        steps=None,
         mode="without",
         strategy="rows",
         outputs=(),
@@ -113,7 +139,9 @@ def replays_of(path: Path) -> Replays:
         notes=(),
     )
     refusal = Refusal(what="removing a folder", path="/data/out", where="job.py:12")
-    refused = replace(first, replay="9", verdict="refused", outputs=(), refused=(refusal,), notes=())
+    refused = replace(
+        first, replay="9", steps=None, verdict="refused", outputs=(), refused=(refusal,), notes=()
+    )
     return Replays(application_id=APP, replays=(refused, without, first))
 
 
@@ -258,7 +286,13 @@ def test_replays_are_listed_and_each_says_what_came_out(page, url):
     expect(row).to_contain_text("56 other rows of the original have the same text")
     expect(page.locator("main")).to_contain_text("in 2 rounds, 1 min 26 s")
     expect(page.locator("main")).to_contain_text("Rows were added to those of the lineage")
-    expect(page.locator("main")).to_contain_text(f'lineage replay {APP} "{ODD_OUTPUT}" -- YOUR COMMAND')
+    expect(page.locator("main")).to_contain_text(
+        f'lineage replay {APP} "{ODD_OUTPUT}" --step -- YOUR COMMAND'
+    )
+    step = page.locator("table", has_text="Went in").locator("tbody tr")
+    expect(step.locator("td").first).to_contain_text(f"in.csv:{ODD_LINE}")
+    expect(step.locator("td").last).to_contain_text(f"0#0 {MARKUP}")
+    expect(page.locator("main")).to_contain_text("flatMap (1) at lines.py:11: 57 records")
     row.get_by_role("link").click()
     expect(page).to_have_url(re.compile(r"/trace\?record="))
     page.go_back()
@@ -290,6 +324,7 @@ def test_why_gathers_what_concerns_one_record(page, url):
     expect(part("Unusual steps on its way").locator("li").first).to_contain_text("gave 57 outputs")
     expect(part("Unusual steps on its way").locator("li").first).to_contain_text("leads to a bad output")
     expect(part("What its input rows share").locator("tbody tr").first).to_contain_text("1 of 1")
+    expect(part("Slow records on its way")).to_contain_text("No record is known to have taken long")
     expect(part("Its replays").locator("li")).to_have_text("Replay 7 on 1 input row: reproduced")
     expect(page.locator(".captioned").first).to_contain_text("-- YOUR COMMAND")
     page.get_by_role("link", name="compared with outputs that are right").click()

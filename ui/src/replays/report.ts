@@ -22,6 +22,7 @@ import {
   unlistedRows,
   VERDICTS,
 } from "./sentences";
+import { stepTables } from "./steptable";
 
 /** Ranges of rows of one input that are shown. */
 const SHOWN_RANGES = 100;
@@ -38,6 +39,7 @@ export function replayOf(replay: Replay, announce: (text: string) => void): Chil
     outputs,
     diff,
     used,
+    steps,
   } = replay;
   const isOfOutputs = outputs.length > 0;
   return [
@@ -51,7 +53,7 @@ export function replayOf(replay: Replay, announce: (text: string) => void): Chil
     h(
       "p",
       {},
-      `It ran on ${rowsText(replay)}, ${effortText(replay)}, from `,
+      `It ran ${rowsText(replay)}, ${effortText(replay)}, from `,
       h("time", { datetime: new Date(began).toISOString() }, time(began)),
       ". Original: ",
       h("a", { href: applicationHref(original) }, original),
@@ -81,6 +83,7 @@ export function replayOf(replay: Replay, announce: (text: string) => void): Chil
           ),
     ],
     diff?.map(differencesOf),
+    steps !== null && [h("h2", {}, "Step by step"), stepTables(steps)],
     h("h2", {}, replay.mode === "only" ? "Input rows that it took" : "Input rows that were named"),
     used.length === 0 ? h("p", { class: "soft" }, "All rows, as they are.") : usedTable(used),
     notes.length > 0 && [

@@ -56,6 +56,7 @@ const replay = (more: Partial<Replay> = {}): Replay => ({
   began: 1_732_200_000_000,
   seconds: 36.7,
   notes: [],
+  steps: null,
   ...more,
 });
 
@@ -73,10 +74,10 @@ const differences: OutputDifferences = {
 };
 
 test("which rows a replay took", () => {
-  expect(rowsText(replay())).toBe("3 of 7 rows of docs.txt");
+  expect(rowsText(replay())).toBe("on 3 of 7 rows of docs.txt");
   expect(rowsText(replay({ mode: "without", rows: 1, of: null }))).toBe("without 1 row of docs.txt");
   expect(rowsText(replay({ mode: "replace" }))).toBe("with 3 of 7 rows of docs.txt replaced");
-  expect(rowsText(replay({ mode: "all" }))).toBe("all rows");
+  expect(rowsText(replay({ mode: "all" }))).toBe("on all rows");
   expect(effortText(replay({ rounds: 2 }))).toBe("in 2 rounds, 37 s");
 });
 

@@ -18,14 +18,16 @@ export const VERDICTS: { [V in Verdict]: string } = {
   refused: "It would have done something to what is not its own. It did not.",
 };
 
-/** "3 of 7 rows of sales.csv". */
+/** "on 3 of 7 rows of sales.csv". */
 export function rowsText({ mode, rows, of: total, used }: Replay): string {
   const files = new Set(
     used.flatMap(({ path, rows: ranges }) => (path !== null && ranges?.length ? [fileName(path)] : [])),
   );
   const of = total === null ? "" : ` of ${number(total)}`;
   const named = `${number(rows)}${of} ${rows === 1 && of === "" ? "row" : "rows"}${files.size > 0 ? ` of ${[...files].join(", ")}` : ""}`;
-  return { only: named, without: `without ${named}`, replace: `with ${named} replaced`, all: "all rows" }[mode];
+  return { only: `on ${named}`, without: `without ${named}`, replace: `with ${named} replaced`, all: "on all rows" }[
+    mode
+  ];
 }
 
 /** "in 2 rounds, 86 s". */
@@ -89,9 +91,9 @@ const filesOf = (used: readonly UsedRows[]): NamedRows[] =>
 
 /** The command that makes the same replay again. What the job is run with, and new texts, the reader knows. */
 export function commandOf(replay: Replay): string {
-  const { of_application: application, mode, outputs, used, skipped } = replay;
+  const { of_application: application, mode, outputs, used, skipped, steps } = replay;
   const line = (flags: { [name: string]: string }, ...words: string[]) =>
-    `${lineOf(["replay", application, ...words], flags)} ${YOUR_COMMAND}`;
+    `${lineOf(["replay", application, ...words], flags)}${steps === null ? "" : " --step"} ${YOUR_COMMAND}`;
   if (skipped !== null) return `${lineOf(["replay", application], {})} --skip-failing ${YOUR_COMMAND}`;
   const rows = rowNames(filesOf(used));
   if (mode === "without") return line({ without: rows });

@@ -78,7 +78,7 @@ function listOf(application: string, replays: readonly Replay[]): Child[] {
         },
         { name: "Verdict", kind: "narrow", cell: verdictOf },
         { name: "Of", cell: ({ outputs }) => outputsOf(outputs) },
-        { name: "On", cell: (replay) => [rowsText(replay), h("div", { class: "soft small" }, effortText(replay))] },
+        { name: "It ran", cell: (replay) => [rowsText(replay), h("div", { class: "soft small" }, effortText(replay))] },
         {
           name: "Began",
           kind: "narrow",

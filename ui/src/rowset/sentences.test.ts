@@ -65,8 +65,8 @@ test("rows of an output can be made again, rows of an input can be left out", ()
   expect(lines("write#0#0")).toEqual([
     'lineage rows app "write#0#0" --extract fixture',
     'lineage rows app "write#0#0" --extract fixture --without',
-    'lineage rows app "write#0#0" --output rows.json',
     'lineage replay app "write#0#0" -- YOUR COMMAND',
+    'lineage rows app "write#0#0" --output rows.json',
     "lineage replay app --without rows.json -- YOUR COMMAND",
   ]);
   expect(lines("read#0#0")).toHaveLength(4);

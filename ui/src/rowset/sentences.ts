@@ -45,10 +45,10 @@ export function commandsFor(application: string, start: Start, { asked }: RowSet
   return [
     ["These rows as files of the same shape, for a unit test:", rowsLine(application, start, "--extract", "fixture")],
     ["The same files without these rows:", rowsLine(application, start, "--extract", "fixture", "--without")],
-    ["These rows as a row set:", rowsLine(application, start, "--output", "rows.json")],
     isOfOutput || "failure" in start ? ([replay, replayLine(application, start)] as [string, string]) : null,
+    ["These rows as a row set, for other commands:", rowsLine(application, start, "--output", "rows.json")],
     [
-      "What would the outputs be without these rows (after the line above)?",
+      "What would the outputs be without the rows of this row set?",
       `${lineOf(["replay", application], { without: "rows.json" })} ${YOUR_COMMAND}`,
     ] as [string, string],
   ].filter((line): line is [string, string] => line !== null);

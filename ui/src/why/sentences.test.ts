@@ -59,7 +59,8 @@ test("a failure is no output, and an input cannot be made again", () => {
   expect(outputOf({ failure: 1 })).toBeNull();
   expect(outputOf({ node: "8", key: "A" })).toBe('[{"node":"8","key":"A"}]');
   expect(linesOf("app", { record: "write#0#3", node: "8" }).map(([, line]) => line)).toEqual([
-    'lineage replay app "write#0#3" --node 8 -- YOUR COMMAND',
+    'lineage replay app "write#0#3" --node 8 --step -- YOUR COMMAND',
+    'lineage sift app --wrong "8#write#0#3" -- YOUR COMMAND',
     'lineage rows app "write#0#3" --node 8 --extract fixture',
   ]);
   expect(linesOf("app", { record: "read#0#3" }).map(([, line]) => line)).toEqual([

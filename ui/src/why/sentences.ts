@@ -1,7 +1,7 @@
 // What concerns one record among the answers about its application, and commands to go on with. Pure.
 
 import type { Failure, Replay, ReplayedOutput } from "../api";
-import { isOutput, replayLine, rowsLine } from "../reruns";
+import { isOutput, replayLine, rowsLine, siftLine } from "../reruns";
 import type { Start } from "../route";
 import type { DirectedTrace } from "../trace/model";
 import type { Remark, TraceRecord } from "../trace/results";
@@ -54,9 +54,18 @@ export function linesOf(application: string, start: Start): [string, string][] {
     rowsLine(application, start, "--extract", "fixture"),
   ];
   if (!isOutput(start) && !("failure" in start)) return [rows];
-  const words = "failure" in start ? "Does the task fail again" : "Does it come out again";
-  return [
-    [`${words} on its input rows only? The job is run again, in a sandbox:`, replayLine(application, start)],
-    rows,
+  const isFailure = "failure" in start;
+  const sift = siftLine(application, start);
+  const again = isFailure ? "Does the task fail again" : "Does it come out again";
+  const lines: [string, string][] = [
+    [
+      `${again} on its input rows only, and step by step? The job is run again, in a sandbox:`,
+      replayLine(application, start, "--step"),
+    ],
   ];
+  if (sift !== null) lines.push([isFailure ? SIFT_OF_FAILURE : SIFT_OF_OUTPUT, sift]);
+  return [...lines, rows];
 }
+
+const SIFT_OF_FAILURE = "Which of these rows suffice to make it fail?";
+const SIFT_OF_OUTPUT = "Which of these rows suffice to make it wrong?";

@@ -6,7 +6,7 @@ import { isAbort, Problem } from "../client";
 import { captionedLines } from "../copy";
 import { type Child, h, replace } from "../dom";
 import { failureLine } from "../failures/sentences";
-import { applicationOf, count, nodeNumber, number } from "../format";
+import { applicationOf, count, nodeNumber } from "../format";
 import { markOf, marksIn, marksQuery, startsOf } from "../marks";
 import {
   failuresHref,
@@ -28,10 +28,13 @@ import { remarkText } from "../trace/sentences";
 import { placeOf, readable, shortened, textOf } from "../trace/texts";
 import type { View, ViewContext } from "../view";
 import { failuresOn, linesOf, outputOf, replaysOf, type Way, wayOf } from "./sentences";
+import { slowList } from "./slow";
 
 const TITLE_CHARACTERS = 120;
 /** Suspects and properties that are shown; their own view has the others. */
 const SHOWN = 5;
+/** Slow records of the application that are looked through. */
+const MOST_SLOW = 200;
 
 export function whyView(container: HTMLElement, context: ViewContext, first: WhyRoute): View<WhyRoute> {
   let asking = new AbortController();
@@ -70,6 +73,7 @@ export function whyView(container: HTMLElement, context: ViewContext, first: Why
       part("Values that stand out", async () => remarksOf(way)),
       part("Failures on its way", () => failures(route, way, signal)),
       part("Unusual steps on its way", () => suspects(route, signal)),
+      part("Slow records on its way", () => slow(route, way, signal)),
       part("What its input rows share", () => properties(route, signal)),
       part("Its replays", () => replays(route, way, signal)),
       h(
@@ -111,6 +115,9 @@ export function whyView(container: HTMLElement, context: ViewContext, first: Why
       h("p", {}, h("a", { href: comparedHref(route) }, "All of them, and compared with outputs that are right")),
     ];
   };
+
+  const slow = async ({ application }: WhyRoute, way: Way, signal: AbortSignal): Promise<Child> =>
+    slowList(application, way, await context.client.slow(application, { limit: MOST_SLOW }, { signal }));
 
   const properties = async (route: WhyRoute, signal: AbortSignal): Promise<Child> => {
     const { application, start } = route;
@@ -178,7 +185,7 @@ function remarksOf({ remarks, looked }: Way): Child {
       "empty",
       looked === 0
         ? "None of its input rows has columns of numbers."
-        : `No value among ${number(looked)} input rows is far from all others.`,
+        : `No value among ${count(looked, "input row")} is far from all others.`,
     );
   }
   return h(
