@@ -29,7 +29,7 @@ def main(orders_csv: str, sums_csv: str, application_id: str) -> None:
 
         totals: dict[str, int] = {}
         for row, line in enumerate(Path(orders_csv).read_text().splitlines()):
-            if row == 0:
+            if row == 0 or not lineage.keep(READ, f"read#0#{row}"):
                 continue
             order = f"order in row {row}"
             lineage.add_input(READ, f"read#0#{row}", reset=True)
@@ -47,7 +47,7 @@ def main(orders_csv: str, sums_csv: str, application_id: str) -> None:
                 lineage.add_input(SUM, paid, tag=shop)
                 totals[shop] = totals.get(shop, 0) + amount
 
-        with Path(sums_csv).open("w") as file:
+        with Path(lineage.output_path(WRITE)).open("w") as file:
             for row, (shop, total) in enumerate(totals.items()):
                 lineage.add_output(SUM, shop, tag=shop, value=(shop, total), reset=True)
                 file.write(f"{shop},{total}\n")

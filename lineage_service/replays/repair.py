@@ -83,7 +83,7 @@ class RowRepair:
     def _added(self, plan: Plan, replayed: str, missing: Sequence[AskedRecord]) -> Added:
         rows = _rows_of(plan.restricted)
         was = self._ways(self._original, [StartQuery(node=str(n), partition=s, offset=p) for n, s, p in rows])
-        now = self._ways(replayed, _starts_in_replay(plan.restricted))
+        now = self._ways(replayed, _starts_in_replay(plan))
         asked = [(record.node, record.record_id) for record in missing]
         astray = records_astray(was, now, asked)
         if not astray:
@@ -172,13 +172,12 @@ def _rows_of(sources: Iterable[Mapping[str, Any]]) -> set[Row]:
     }
 
 
-def _starts_in_replay(sources: Iterable[Mapping[str, Any]]) -> list[StartQuery]:
-    """There the kept rows of a partition count from 0."""
+def _starts_in_replay(plan: Plan) -> list[StartQuery]:
     return [
         StartQuery(node=str(source["node"]), partition=split["split"], offset=offset)
-        for source in sources
+        for source in plan.restricted
         for split in source.get("splits", ())
-        for offset in range(sum(count for _, count in split["positions"]))
+        for offset in plan.places(split)
     ]
 
 

@@ -226,6 +226,8 @@ class _Procedure:
         )
         self._rounds += 1
         report = read_report(self._sandbox.read(self._sandbox.report.name), self._sandbox.notes())
+        is_kept = any(source.way == "kept" for source in report.sources)
+        self._plan = replace(self._plan, keeps_positions=is_kept)
         refused = self._refused(ended, report)
         sides: dict[int, Sides] = {}
         checked = Verified((), None)
@@ -272,7 +274,7 @@ class _Procedure:
         if report.connections:
             notes.append(f"the driver opened connections to {', '.join(report.connections)}: see what it did")
         if not is_refused and not report.is_there:
-            notes.append("no Spark application of the command had the lineage agent, so nothing was replayed")
+            notes.append("no application of the command reported lineage, so nothing was replayed")
         if not is_refused and ended.exit_code and self._request.failure is None:
             notes.append(
                 f"the command ended with exit code {ended.exit_code}: {self._sandbox.stderr} says why"

@@ -5,7 +5,7 @@ Refuses rows that the application does not have, by their names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -57,6 +57,8 @@ class Plan:
     #: Are values captured, to show steps? `watched` are the sources to whose rows they are limited.
     has_steps: bool = False
     watched: tuple[Source, ...] = ()
+    #: The kept rows of a partition have the positions that they had, in a program that read them itself.
+    keeps_positions: bool = False
 
     @property
     def restricted(self) -> tuple[Source, ...]:
@@ -72,6 +74,13 @@ class Plan:
         """How many rows these sources have; None where that is not known."""
         totals = [source.get("total") for source in self.restricted]
         return None if None in totals else sum(total or 0 for total in totals)
+
+    def places(self, split: Mapping[str, Any]) -> Iterable[int]:
+        """The positions that rows of a partition of a source have in the replay."""
+        positions = split["positions"]
+        if self.mode != "only" or self.keeps_positions:
+            return rows_in(positions)
+        return range(sum(count for _, count in positions))
 
     def used(self) -> tuple[UsedRows, ...]:
         """For people: by file, where rows are rows of files."""

@@ -6,7 +6,7 @@ what was asked: by what it is made of, else by its text. Needs the lineage of th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -186,29 +186,19 @@ def _followed(queries: Queries, application: str, plan: Plan | None, **start: An
 # -- the rows of a plan, in both runs ---------------------------------------------------------------------
 
 
-def _watched(plan: Plan) -> Sequence[Mapping[str, Any]]:
-    """The sources whose rows are followed."""
-    return plan.restricted if plan.mode == "only" else plan.watched
-
-
 def _rows_in_replay(plan: Plan) -> tuple[StartQuery, ...]:
-    """The kept rows of a partition count from 0 where the others are not read."""
-    starts: list[StartQuery] = []
-    for source in _watched(plan):
-        for split in source.get("splits", ()):
-            positions = rows_in(split["positions"])
-            places = (at for at, _ in enumerate(positions)) if plan.mode == "only" else positions
-            starts += [
-                StartQuery(node=str(source["node"]), partition=split["split"], offset=place)
-                for place in places
-            ]
-    return tuple(starts)
+    return tuple(
+        StartQuery(node=str(source["node"]), partition=split["split"], offset=offset)
+        for source in (plan.restricted if plan.mode == "only" else plan.watched)
+        for split in source.get("splits", ())
+        for offset in plan.places(split)
+    )
 
 
 def _by_place(ways: Ways, plan: Plan | None) -> Ways:
     """The same, its source records named by their places in the original. None: it is the original."""
     kept: dict[tuple[int, int], list[int]] = {}
-    if plan is not None and plan.mode == "only":
+    if plan is not None and plan.mode == "only" and not plan.keeps_positions:
         kept = {
             (source["node"], split["split"]): list(rows_in(split["positions"]))
             for source in plan.restricted

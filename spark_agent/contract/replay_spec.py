@@ -7,13 +7,14 @@ Promises that a spec which is not understood refuses the replay: no job runs ung
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from spark_agent.contract.errors import ContractError
 from spark_agent.contract.field_types import Boolean, Integer, ListOf, MapOf, Object, OneOf, Text
 from spark_agent.contract.ids import APPLICATION_ID, APPLICATION_ID_RULE
 from spark_agent.contract.limits import MAX_NUMBER
-from spark_agent.contract.row_sets import ROW_SOURCE
+from spark_agent.contract.row_sets import ROW_SOURCE, count_rows
 
 __all__ = [
     "MODES",
@@ -26,6 +27,7 @@ __all__ = [
     "SPEC_VARIABLE",
     "STRATEGIES",
     "decode_spec",
+    "started_fields",
 ]
 
 #: Names the file of the spec.
@@ -88,3 +90,14 @@ def decode_spec(text: str | bytes) -> dict[str, Any]:
         raise ContractError(f"the replay's spec is not JSON: {error}") from None
     REPLAY_SPEC.check(spec)
     return dict(spec)
+
+
+def started_fields(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What `application_started` says of a replay."""
+    return {
+        "of": spec["of"],
+        "mode": spec["mode"],
+        "rows": sum(map(count_rows, spec["sources"])),
+        "strategy": spec["strategy"],
+        "round": spec["round"],
+    }

@@ -26,7 +26,8 @@ from spark_agent.emitter.errors import LineageApiError, LineageDeliveryError
 from spark_agent.emitter.execution_end import publish_end
 from spark_agent.emitter.operations import Operation, OperationRun, Place
 from spark_agent.emitter.publisher import MAX_FAILURES, Publisher
-from spark_agent.emitter.record_names import RecordNames
+from spark_agent.emitter.record_names import RecordNames, source_row
+from spark_agent.emitter.replayed_program import ReplayedProgram, replayed_program
 
 __all__ = ["LineageApi", "LineageApiError", "LineageDeliveryError"]
 
@@ -81,6 +82,7 @@ class LineageApi:
         self._failures = 0
         self._publisher: Publisher | None = None  # between begin and end
         self._was_started = False
+        self._replay: ReplayedProgram | None = None  # of this process, while it runs
 
     # -- begin and end -------------------------------------------------------------------------------
 
@@ -91,7 +93,9 @@ class LineageApi:
                 raise LineageApiError(
                     f"{self.application_id} was started before: one LineageApi, one execution"
                 )
-            self._publisher = Publisher(self.application_id, self._settings)
+            replay = self._replay = replayed_program(self.application_id)
+            sent_id = self.application_id if replay is None else replay.application_id
+            self._publisher = Publisher(sent_id, self._settings)
             self._was_started = True
             parent = self._parent_application
             self._publisher.emit(
@@ -99,6 +103,7 @@ class LineageApi:
                 name=self.name,
                 detailed=True,
                 **({} if parent is None else {"parent": {"run": parent}}),
+                **({} if replay is None else {"replay": replay.started()}),
             )
         return self
 
@@ -118,6 +123,9 @@ class LineageApi:
             if publisher is None:
                 return
             self._publisher = None
+            if self._replay is not None:
+                sources = {one.number: one.name for one in operations if not one.parents}
+                self._replay.write(sources)
             self.dropped = publish_end(publisher, operations, error, self._failures)
             if not publisher.empty_spool(END_WAIT_S):
                 Notices().say(
@@ -269,6 +277,32 @@ class LineageApi:
                 assert self._publisher is not None
                 record = None if value is None else contract.typed_text(value)
                 self._publisher.fail(operation, place, error, record, is_certain=hash_in is not None)
+
+    # -- replays -------------------------------------------------------------------------------------
+
+    def keep(self, node: int, hash_in: str) -> bool:
+        """Shall the program read this row? True, but for the rows that a replay leaves out.
+
+        `node` is a source, and `hash_in` is `read#PARTITION#ROW`. All records of other operations are kept.
+        """
+        with self._running():
+            check_hash("hash_in", hash_in)
+            operation = self._operation(node)
+            if operation.parents:
+                return True
+            partition, row = source_row(hash_in)
+            return self._replay is None or self._replay.keeps(node, operation.name, partition, row)
+
+    def output_path(self, node: int) -> str:
+        """Where the program shall write: the path of a sink, or in a replay a file of its sandbox."""
+        with self._running():
+            operation = self._operation(node)
+            if operation.path is None:
+                raise LineageApiError(f"node {node} has no path: register({node}, name, path=...)")
+            if self._replay is not None and not operation.is_redirected:
+                operation.path = self._replay.output_path(node, operation.name, operation.path)
+                operation.is_redirected = True
+            return operation.path
 
     def _row_of(self, operation: Operation, tag: Hashable, hash_out: str) -> Place:
         """The one row that is collected of a source."""

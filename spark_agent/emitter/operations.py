@@ -35,6 +35,7 @@ class Operation:
     parents: list[int] = field(default_factory=list)
     runs: dict[int, OperationRun] = field(default_factory=dict)  # by partition
     reads_rows: bool = False  # it has records from outside
+    is_redirected: bool = False  # in a replay: `path` is a file of the sandbox
     collected: CollectedInputs[Place] = field(default_factory=CollectedInputs)
 
 

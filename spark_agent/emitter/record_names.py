@@ -90,12 +90,7 @@ class RecordNames:
 
     def _row(self, operation: Operation, text: str, kind: str) -> Place:
         """The row of a `source` or `sink` that `text` names."""
-        try:
-            parsed, partition, row = contract.parse_record_id(text)
-        except contract.ContractError as error:
-            raise LineageApiError(str(error)) from None
-        if parsed != kind or partition > MAX_NUMBER or row > MAX_POSITION:
-            raise LineageApiError(f"{text!r} is no row of a {kind}")
+        partition, row = _row_named(text, kind)
         return self._run(operation, partition), row
 
     def _run(self, operation: Operation, partition: int) -> OperationRun:
@@ -103,3 +98,19 @@ class RecordNames:
         if run is None:
             run = operation.runs[partition] = self._new_run(operation, partition)
         return run
+
+
+def source_row(text: str) -> tuple[int, int]:
+    """The partition and row that `read#PARTITION#ROW` names. Raises LineageApiError."""
+    return _row_named(text, "source")
+
+
+def _row_named(text: str, kind: str) -> tuple[int, int]:
+    """The partition and row of a `source` or `sink`. Raises LineageApiError."""
+    try:
+        parsed, partition, row = contract.parse_record_id(text)
+    except contract.ContractError as error:
+        raise LineageApiError(str(error)) from None
+    if parsed != kind or partition > MAX_NUMBER or row > MAX_POSITION:
+        raise LineageApiError(f"{text!r} is no row of a {kind}")
+    return partition, row

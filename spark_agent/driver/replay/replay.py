@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from spark_agent import contract
 from spark_agent.contract.replay_notes import note
-from spark_agent.contract.replay_spec import OUTPUTS, SPEC_VARIABLE, decode_spec
-from spark_agent.contract.row_sets import count_rows
+from spark_agent.contract.replay_spec import OUTPUTS, SPEC_VARIABLE, decode_spec, started_fields
 from spark_agent.delivery.settings import EAGER, AgentSettings, WatchedRows
 from spark_agent.driver.partitions import absolute
 from spark_agent.driver.replay.outputs import Outputs, uri
@@ -86,15 +85,7 @@ class Replay:
 
     def started(self) -> dict[str, Any]:
         """What `application_started` says of it."""
-        spec = self.spec
-        rows = sum(count_rows(source) for source in spec["sources"])
-        return {
-            "of": spec["of"],
-            "mode": self.mode,
-            "rows": rows,
-            "strategy": spec["strategy"],
-            "round": spec["round"],
-        }
+        return started_fields(self.spec)
 
     def adapted(self, settings: AgentSettings) -> AgentSettings:
         """The settings of the program, as this replay needs them."""

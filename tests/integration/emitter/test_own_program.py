@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +18,25 @@ from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQueries
 
 ROOT = Path(__file__).parents[3]
+PROGRAM = str(ROOT / "examples" / "own_program.py")
 ORDERS = "shop,state,amount\nNorth,paid,10\nSouth,paid,7\nNorth,open,90\nNorth,paid,5\nSouth,paid,seven\n"
 
 
+Run = Callable[..., str]
+
+
 @pytest.fixture
-def folder(kafka: Any, group: str, tmp_path: Path) -> Path:
-    """Where the example ran and its lineage was consumed."""
-    (tmp_path / "orders.csv").write_text(ORDERS)
+def run(kafka: Any, group: str, tmp_path: Path) -> Run:
+    """A command of Python in the folder of the example, and what it prints."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LINEAGE_")}
     environment |= {
         "LINEAGE_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
         "LINEAGE_HOME": str(tmp_path / "home"),
         "LINEAGE_CONSUMER_GROUP": group,
+        "PYSPARK_PYTHON": sys.executable,
     }
 
-    def run(*command: str) -> str:
+    def run_command(*command: str) -> str:
         done = subprocess.run(
             [sys.executable, *command],
             env=environment,
@@ -42,10 +48,45 @@ def folder(kafka: Any, group: str, tmp_path: Path) -> Path:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    printed = run(str(ROOT / "examples" / "own_program.py"), "orders.csv", "sums.csv", f"sums-{group}")
+    return run_command
+
+
+@pytest.fixture
+def folder(run: Run, group: str, tmp_path: Path) -> Path:
+    """Where the example ran and its lineage was consumed."""
+    (tmp_path / "orders.csv").write_text(ORDERS)
+    printed = run(PROGRAM, "orders.csv", "sums.csv", f"sums-{group}")
     assert printed == f"sums-{group}\n"
     run("-m", "lineage_service.cli.main", "consume", "--until-complete", f"sums-{group}")
     return tmp_path
+
+
+def test_a_replay_of_a_sum_reads_its_rows_alone_and_touches_nothing(
+    folder: Path, run: Run, group: str
+) -> None:
+    def replay(*words: str) -> dict[str, Any]:
+        command = ("--", sys.executable, PROGRAM, "orders.csv", "sums.csv", f"sums-{group}")
+        flags = ("--json", "--trace-seconds", "0")
+        answer: dict[str, Any] = json.loads(
+            run("-m", "lineage_service.cli.main", "replay", f"sums-{group}", *words, *flags, *command)
+        )
+        return answer
+
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.glob("*.csv")}
+    answer = replay("sums.csv:1")
+    assert (answer["verdict"], answer["rows"], answer["of"]) == ("reproduced", 2, 6), answer
+    assert answer["application"].startswith(f"sums-{group}.replay-1-1-")
+    assert Path(answer["sandbox"], "out", "3-output", "sums.csv").read_text() == "North,15\n"
+    answer = replay("--without", "orders.csv:5")
+    [diff] = answer["diff"]
+    assert [(row["was"], row["is"]) for row in diff["changed"]] == [("North,15", "North,10")]
+    assert (diff["gone"], diff["new"], diff["same"]) == ([], [], 1)
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in before} == before
+    # The application that was replayed has got no more lineage.
+    run("-m", "lineage_service.cli.main", "consume", "--until-complete", answer["application"])
+    questions = LineageQueries(DeltaFlowStore(folder / "home" / "flows"), time_budget_s=60)
+    assert questions.application(answer["application"]).replay_of == f"sums-{group}"
+    assert questions.application(f"sums-{group}").complete
 
 
 def test_a_sum_is_traced_to_its_rows(folder: Path, group: str) -> None:
@@ -82,4 +123,4 @@ def test_a_sum_is_traced_to_its_rows(folder: Path, group: str) -> None:
     (failure,) = questions.failures(application).failures
     assert (failure.error, failure.name, failure.exact) == ("ValueError", "filter", True)
     assert [(row.line, row.text) for row in failure.sources] == [(6, "South,paid,seven")]
-    assert (failure.frame or "").startswith(str(ROOT / "examples" / "own_program.py"))
+    assert (failure.frame or "").startswith(PROGRAM)
