@@ -53,6 +53,10 @@ class Original:
     def is_complete(self) -> bool:
         return self._opened.application.complete
 
+    @property
+    def name(self) -> str:
+        return self._opened.application.name
+
     def records(self, node: int, split: int) -> int | None:
         """How many records a partition of a source had; None if that is not known."""
         graph = self._opened.graph

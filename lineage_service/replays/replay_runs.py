@@ -184,7 +184,7 @@ class _Procedure:
         if self._rounds:
             sandbox.next_round(self._rounds)
         paths = self._runs.protected, self._runs.outputs
-        spec = spec_of(original.application_id, plan, sandbox, self._rounds + 1, *paths)
+        spec = spec_of(original, plan, sandbox, self._rounds + 1, *paths)
         sandbox.write(SPEC_FILE, spec)
         if self._request.row_set is not None and not self._rounds:
             sandbox.write(ROW_SET_FILE, self._request.row_set)

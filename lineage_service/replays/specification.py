@@ -212,7 +212,7 @@ def row_set_json(row_set: RowSet) -> dict[str, Any]:
 
 
 def spec_of(
-    application_id: str,
+    original: Original,
     plan: Plan,
     sandbox: Sandbox,
     round_number: int,
@@ -225,7 +225,8 @@ def spec_of(
     spec = {
         "version": 1,
         "replay": sandbox.id,
-        "of": application_id,
+        "of": original.application_id,
+        "name": original.name,
         "mode": plan.mode,
         "strategy": plan.strategy,
         "round": round_number,

@@ -73,6 +73,8 @@ REPLAY_SPEC = Object(
         # Nothing is captured: only what the sinks write is asked for.
         "silent": _FLAG,
         "run_foreach": _FLAG,
+        # Of the application: of several in one program, the one of this name is its replay.
+        "name": _TEXT,
         "allow_processes": _FLAG,
         # With `step`: values of what these rows go into; without it, of all records.
         "watched": ListOf(ROW_SOURCE),

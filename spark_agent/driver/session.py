@@ -64,7 +64,7 @@ class Session:
         self._lock = threading.RLock()  # the handler of a signal may stop the context, too
         self._is_stopped = False
         if self.replay is not None:
-            self.replay.attach(self.application_id, self.events)
+            self.replay.attach(self.application_id, context.appName, self.events)
             self.on_stop.append(self.replay.end)
 
     @property

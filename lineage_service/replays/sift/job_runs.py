@@ -111,9 +111,8 @@ class JobRuns:
         return (self._warm if self.is_warm else self._cold)(plan, sinks)
 
     def _spec(self, plan: Plan, sandbox: Sandbox) -> dict[str, Any]:
-        application_id = self._original.application_id
         paths = self._protected, self._outputs
-        return spec_of(application_id, plan, sandbox, self.count, *paths, is_silent=True)
+        return spec_of(self._original, plan, sandbox, self.count, *paths, is_silent=True)
 
     # -- in one process ---------------------------------------------------------------------------------
 

@@ -82,6 +82,7 @@ class Replay:
         self._sinks: dict[int, dict[str, Any]] = {}
         self._unplanned: dict[str, dict[str, Any]] = {}  # sinks without a node so far, by where they write
         self._restriction: Any = None
+        self._has_named = False  # has an application of the original's name begun?
 
     def started(self) -> dict[str, Any]:
         """What `application_started` says of it."""
@@ -105,17 +106,24 @@ class Replay:
             values_of=_watched(self.spec.get("watched")),
         )
 
-    def attach(self, application_id: str, events: EventPublisher) -> None:
-        """Follow an application of this program by its events."""
+    def attach(self, application_id: str, name: str, events: EventPublisher) -> None:
+        """Follow an application of this program by its events.
+
+        Of several, the first of the original's name is its replay, else the first. What comes behind that one
+        under other names is not restricted.
+        """
         from spark_agent.driver.replay.restriction import Restriction  # loads PySpark
 
-        if self._restriction is not None:
+        is_named = name == self.spec.get("name")
+        is_other = self._has_named and not is_named
+        if self._restriction is not None and not is_other and is_named == self._has_named:
             self.report.differs(
                 "the program started another SparkContext, to which the row set was applied as well"
             )
         self._nodes, self._sinks = {}, {}
-        self._restriction = Restriction(self.spec, self.report)
-        self.report.begin(application_id)
+        self.report.begin(application_id, is_first_named=is_named and not self._has_named)
+        self._restriction = Restriction(self.spec, self.report, is_other=is_other)
+        self._has_named |= is_named
         events.observe = self._observe
         events.on_skipped = self._skipped
 

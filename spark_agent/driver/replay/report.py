@@ -44,11 +44,20 @@ class Report:
         self._skipped: set[tuple[Any, ...]] = set()
         self._characters = 0
         self._is_due_at = 0.0
+        self._about_rows: list[str] = []
 
-    def begin(self, application_id: str) -> None:
-        """`application_id`: of the replay. Of several in one program the first counts."""
+    def begin(self, application_id: str, *, is_first_named: bool) -> None:
+        """Of several applications the first counts, or `is_first_named`, which has the original's name.
+
+        What was said of the sources of those before is let go of then.
+        """
         with self._lock:
-            if self._fields["application"] is None:
+            if is_first_named:
+                self._fields["sources"].clear()
+                for sentence in self._about_rows:
+                    self._fields["differences"].remove(sentence)
+                self._about_rows.clear()
+            if self._fields["application"] is None or is_first_named:
                 self._fields["application"] = application_id
             self.write()
 
@@ -93,11 +102,13 @@ class Report:
             self._fields["skipped_total"] += total - (len(failures) - len(fresh))
             self._changed()
 
-    def differs(self, sentence: str) -> None:
+    def differs(self, sentence: str, *, is_about_rows: bool = False) -> None:
         """In what the script went another way than the original, or may have."""
         with self._lock:
             if sentence not in self._fields["differences"]:
                 self._add("differences", sentence)
+                if is_about_rows:
+                    self._about_rows.append(sentence)
 
     def _add(self, name: str, entry: Any) -> None:
         with self._lock:

@@ -36,11 +36,12 @@ class CannotRestrictError(Exception):
 
 
 class Restriction:
-    """The sources of one replay."""
+    """The sources of one replay. `is_other`: of another application, which reads all of its rows."""
 
-    def __init__(self, spec: Mapping[str, Any], report: Report) -> None:
-        self._mode, self._report = spec["mode"], report
-        self._sources: dict[int, Source] = {source["node"]: source for source in spec["sources"]}
+    def __init__(self, spec: Mapping[str, Any], report: Report, *, is_other: bool = False) -> None:
+        self._mode, self._report, self._is_other = spec["mode"], report, is_other
+        sources = () if is_other else spec["sources"]
+        self._sources: dict[int, Source] = {source["node"]: source for source in sources}
         self._reported: set[int] = set()
 
     def of_rdd(self, dataset: Any, node: Node, *, is_copy: bool) -> Any:
@@ -74,11 +75,12 @@ class Restriction:
         """Say which sources of the original were not read."""
         for number, source in self._sources.items():
             if number not in self._reported:
-                self._report.differs(f"{_in_words(source)} of the original was not read")
+                self._report.differs(f"{_in_words(source)} of the original was not read", is_about_rows=True)
 
     def _note(self, number: int, name: str, call_site: str, way: str, why: str = "") -> None:
         self._reported.add(number)
-        self._report.source(number, name, call_site, way, why)
+        if not self._is_other:
+            self._report.source(number, name, call_site, way, why)
 
     def _compare(self, source: Source, number: int, name: str, call_site: str) -> None:
         """Raises CannotRestrictError unless the source is that of the original."""
@@ -87,7 +89,8 @@ class Restriction:
             is_now = f"{name} at {call_site}" if call_site else name
             self._report.differs(
                 f"node {number} is {is_now} here, and was {_in_words(source)} in the original: "
-                "it is read whole"
+                "it is read whole",
+                is_about_rows=True,
             )
             raise CannotRestrictError(f"it was {_in_words(source)} in the original")
 

@@ -27,7 +27,7 @@ def test_what_the_processes_noted_is_in_the_file(report: Report, tmp_path: Path)
     refusal = {"what": "remove", "path": "/data/orders.csv", "where": "job.py:12"}
     note(str(tmp_path), "refused", refusal)
     note(str(tmp_path), "connection", "db:5432")
-    report.begin("app-1")
+    report.begin("app-1", is_first_named=False)
     fields = read(tmp_path)
     assert fields["application"] == "app-1"
     assert (fields["refused"], fields["connections"]) == ([refusal], ["db:5432"])
@@ -84,5 +84,22 @@ def test_a_record_that_is_dropped_again_counts_once(report: Report, tmp_path: Pa
 
 def test_a_folder_that_is_gone_fails_no_job(tmp_path: Path) -> None:
     report = Report(str(tmp_path / "gone"))
-    report.begin("app-1")
+    report.begin("app-1", is_first_named=False)
     report.write()
+
+
+def test_of_several_applications_the_one_of_the_original_s_name_counts(tmp_path: Path) -> None:
+    report = Report(str(tmp_path))
+    report.begin("app-1", is_first_named=False)
+    report.source(0, "textFile", "job.py:1", "whole", "the row set does not name it")
+    report.differs("textFile of the original was not read", is_about_rows=True)
+    report.differs("the script wrote twice to one place")
+    report.begin("app-2", is_first_named=False)
+    report.begin("app-3", is_first_named=True)
+    report.source(0, "textFile", "job.py:9", "literal")
+    report.begin("app-4", is_first_named=False)
+    report.write()
+    said = json.loads((tmp_path / "report.json").read_text())
+    assert said["application"] == "app-3"
+    assert [source["call_site"] for source in said["sources"]] == ["job.py:9"]
+    assert said["differences"] == ["the script wrote twice to one place"]
