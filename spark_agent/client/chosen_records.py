@@ -25,8 +25,13 @@ __all__ = ["ChosenRecords", "Record"]
 _ONE_OF_ONE = frozenset(("filter", "keyBy", "keys", "map", "mapValues", "values"))
 #: Each output of these is made of one record, and keeps its partition and its order.
 _RECORD_BY_RECORD = _ONE_OF_ONE | {"flatMap", "flatMapValues"}
-#: These keep partitions and order, too, if all of their input is there.
-_IN_ORDER = _RECORD_BY_RECORD | {"sample", "sampleByKey", "randomSplit", "zipWithIndex", "zipWithUniqueId"}
+#: These keep partitions and order, too, if all of their input is there. A sample without a seed does not.
+_IN_ORDER = _RECORD_BY_RECORD | {"zipWithIndex", "zipWithUniqueId"}
+#: With fewer inputs these give some of the outputs that they gave, and no others.
+_MONOTONE = _RECORD_BY_RECORD | {
+    "cartesian", "coalesce", "distinct", "intersection", "join", "partitionBy", "repartition", "sortBy",
+    "sortByKey", "union",
+}  # fmt: skip
 #: Each key is that of one record of their result.
 _ONE_OF_A_KEY = frozenset(
     ("aggregateByKey", "cogroup", "combineByKey", "foldByKey", "groupByKey", "groupWith", "reduceByKey")
@@ -68,8 +73,9 @@ class ChosenRecords:
             return None
         (source,) = sources
         named = rows.of_source.get(source.number)
-        is_chosen = named is not None and not named.source["whole"] and not source.why_whole
-        if operation_by_places(recipe) is not None or not is_chosen:
+        if named is None or named.source["whole"] or source.why_whole:
+            return None  # another run may read it in another order
+        if operation_by_places(recipe) is not None:
             return self.chosen.again_of_all(), _at(_positions(self.records)), ""
         if not operations:
             return self.chosen.again(), _all, ""
@@ -92,7 +98,7 @@ class ChosenRecords:
         keys = _keys(records)
         if keys is None:
             return None
-        return self.chosen.again(chosen={group.number: OfKeys(keys)}), _all, ""
+        return self.chosen.again(chosen={group.number: OfKeys(keys)}), _all, _doubt(group)
 
     def _by_text(self) -> Choice:
         by_place = operation_by_places(self.chosen.recipe)
@@ -112,6 +118,16 @@ class ChosenRecords:
             for split in self.chosen.rows.of_source[source.number].source.get("splits", ())
             for position in rows_in(split["positions"])
         ]
+
+
+def _doubt(group: Recipe) -> str:
+    """Why a group of these rows alone may be another one than it was; empty if it is the same.
+
+    All of its own rows are there. But of another group some rows may lack, and it may give other records now.
+    """
+    below = (step.name for parent in group.parents for step in parent.lineage() if step.source is None)
+    other = next((name for name in below if name not in _MONOTONE), None)
+    return "" if other is None else f"other rows may decide, too, what {other} gives on the way"
 
 
 def _keys(records: Sequence[Record]) -> list[str] | None:

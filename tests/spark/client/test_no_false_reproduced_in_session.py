@@ -28,7 +28,8 @@ pytestmark = [pytest.mark.thorough, pytest.mark.timeout(7200)]
 SEED = int(os.environ.get("LINEAGE_TEST_SEED", "29"))
 REPLAYS = int(os.environ.get("LINEAGE_TEST_REPLAYS", "12"))
 ROWS_OF_EACH, PROGRAMS_AT_ONCE = 3, 25
-STOCK = {"spark.lineage.enabled": "false", "spark.ui.enabled": "false", "spark.default.parallelism": "2"}
+QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+STOCK = {"spark.lineage.enabled": "false", **QUIET}
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def test_each_reproduced_row_comes_out_of_its_rows_alone(servers: Servers, tmp_p
         seed += PROGRAMS_AT_ONCE
         folder = tmp_path / str(seed)
         folder.mkdir()
-        with session({**servers.conf, "spark.default.parallelism": "2"}) as context:
+        with session({**servers.conf, **QUIET}) as context:
             some, counts = replayed(context, folder, seeds, REPLAYS - verdicts.total())
         reproduced += some
         verdicts += counts

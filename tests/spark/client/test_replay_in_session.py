@@ -143,6 +143,13 @@ def test_the_records_of_an_operation_are_there_as_objects(ran: Ran) -> None:
     assert (name, sorted(texts), person) == ("b", ["the bird sang", "the dog sat"], "Bob")
 
 
+def test_what_other_rows_decide_on_is_not_exact(ran: Ran) -> None:
+    own = ran.row("own", "b,2").rdd()
+    assert own.collect() == ["b,5"]
+    assert not own.report.exact
+    assert "groupByKey" in str(own.report)
+
+
 def test_each_step_of_a_way_is_shown(ran: Ran) -> None:
     steps = ran.row("counts", "cat,2").steps()
     assert [(step.name, sorted(step.records)) for step in steps] == [

@@ -89,13 +89,18 @@ def test_of_a_source_they_are_its_rows() -> None:
     assert rdd.report.exact
 
 
-@pytest.mark.parametrize(("names", "whole"), [(("map", "zipWithIndex"), False), (("map",), True)])
-def test_where_all_is_read_places_are_as_they_were(names: tuple[str, ...], whole: bool) -> None:
-    job = Job(chain(*names), whole=whole)
+def test_where_all_is_read_places_are_as_they_were() -> None:
+    job = Job(chain("map", "zipWithIndex"))
     rdd, _ = asked(record(7), record(8))(job)
     assert job.made_with == "all"
     assert rdd.done.positions == {0: [[7, 2]]}
     assert rdd.report.exact
+
+
+def test_of_a_source_whose_rows_cannot_be_named_no_place_is_sure() -> None:
+    rdd, _ = asked(record(7))(Job(chain("map"), whole=True))
+    assert rdd.done is None
+    assert not rdd.report.exact
 
 
 def test_records_of_groups_are_told_by_their_keys() -> None:
@@ -122,6 +127,7 @@ def test_behind_a_group_its_key_tells_them() -> None:
         (("reduceByKey", "flatMap"), [record(0)], ("a,1",), OfTexts, "same texts"),
         (("reduceByKey", "flatMap"), [record(0)], ("a,1", None), None, "that the rows give"),
         (("distinct",), [record(0)], (), None, "that the rows give"),
+        (("sample", "map"), [record(0)], (), None, "that the rows give"),
         (("groupByKey", "mapPartitions"), [record(0)], (), None, "that the rows give"),
     ],
 )
@@ -133,6 +139,24 @@ def test_otherwise_others_may_be_among_them(
     assert (type(rdd.done) if kind else rdd.done) == kind
     assert not rdd.report.exact
     assert note in rdd.report.notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("below", "is_exact"),
+    [
+        (("map", "filter", "distinct", "flatMap", "sortBy"), True),
+        (("reduceByKey", "map"), False),
+        (("groupByKey", "filter", "map"), False),
+        (("mapPartitions",), False),
+        (("subtractByKey",), False),
+        (("leftOuterJoin",), False),
+    ],
+)
+def test_a_group_behind_what_other_rows_decide_is_not_exact(below: tuple[str, ...], is_exact: bool) -> None:
+    job = Job(chain(*below, "reduceByKey"))
+    rdd, _ = asked(record(0, "a"))(job)
+    assert rdd.report.exact is is_exact
+    assert is_exact or below[0] in rdd.report.notes[-1]
 
 
 def test_groups_without_known_keys_are_not_told_apart() -> None:
