@@ -153,6 +153,12 @@ COMMANDS: dict[str, Entry] = {
         _STORE,
         runs_command=True,
     ),
+    "influence": Entry(
+        "lineage_service.cli.influence:command",
+        "how much an output row moves without each of its input rows",
+        _STORE,
+        runs_command=True,
+    ),
     "sift": Entry(
         "lineage_service.cli.sift:command",
         "the fewest input rows on which a job still gives a wrong output, or crashes",

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from lineage_service.cli.job_flags import add_job_flags, job_options
 from lineage_service.cli.original_files import changed_inputs, input_paths, output_paths
 from lineage_service.cli.query.output import Output, plain, print_line
-from lineage_service.cli.query.start import start_of, store_queries, whole_number
+from lineage_service.cli.query.start import start_of, store_queries
 from lineage_service.cli.query.starts import add_starts, start_queries
 from lineage_service.cli.stores import open_lineage
 from lineage_service.errors import InvalidQueryError
@@ -20,9 +21,10 @@ from lineage_service.newest_application import LAST, application_named
 from lineage_service.queries import StartQuery
 from lineage_service.replays.errors import ReplayError
 from lineage_service.replays.original import Original
-from lineage_service.replays.sift.sift_runs import SiftInterruptedError, SiftRuns
+from lineage_service.replays.sift.guarded_runs import GuardedRuns, RunsInterruptedError
+from lineage_service.replays.sift.sift_runs import sifted
 from lineage_service.replays.sift.sift_search import CheckKind, SiftRequest
-from lineage_service.replays.specification import Plan, row_set_json
+from lineage_service.replays.specification import row_set_json
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import existing_store
 from lineage_service.tracing.query.service import LineageQueries
@@ -60,24 +62,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--crash", action="store_true", help="the job fails as it did: the same error at the same line"
     )
     parser.add_argument(
-        "--seconds", type=whole_number(1), metavar="N", help="end after so long, with the best answer so far"
-    )
-    parser.add_argument(
         "--extract", type=Path, metavar="DIR", help="write files of just these rows below a new folder"
     )
-    parser.add_argument(
-        "--run-foreach",
-        action="store_true",
-        help="call the functions of foreach and foreachPartition, which are left out else",
-    )
-    parser.add_argument(
-        "--allow-processes", action="store_true", help="let the job start other programs, within the guard"
-    )
-    parser.add_argument("--anyway", action="store_true", help="go on though input files have changed")
-    parser.add_argument("--keep", action="store_true", help="keep the sandbox for more than a day")
-    parser.add_argument("--show", action="store_true", help="show what the command prints while it runs")
-    parser.add_argument("--json", action="store_true", help="answer as the HTTP API would")
-    parser.set_defaults(csv=False)
+    add_job_flags(parser)
 
 
 def command(settings: Settings, options: argparse.Namespace) -> int:
@@ -90,18 +77,12 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         application_id = application_named(queries, options.application)
         original = Original(existing_store(settings), application_id)
         request = _request(queries, application_id, options)
-        runs = SiftRuns(
-            original,
-            queries,
-            queries.source_files,
-            settings.home,
-            input_paths(queries, original),
-            output_paths(queries, original),
-        )
+        inputs, outputs = input_paths(queries, original), output_paths(queries, original)
+        guarded = GuardedRuns(original, settings.home, inputs, outputs)
         try:
             with output.working("sifting"):
-                sift = runs.sift(request)
-        except SiftInterruptedError as interrupted:
+                sift = sifted(guarded, queries, queries.source_files, request, job_options(options))
+        except RunsInterruptedError as interrupted:
             sys.stderr.write(f"lineage: {interrupted}\n")
             return _INTERRUPTED
         if options.extract is not None:
@@ -134,18 +115,8 @@ def _request(queries: LineageQueries, application_id: str, options: argparse.Nam
     return SiftRequest(
         kind=kind,
         text=options.fails or options.test or "",
-        words=tuple(options.words),
         starts=starts,
         failure=failure,
-        seconds=options.seconds,
-        template=Plan(
-            mode="only",
-            sources=(),
-            runs_foreach=options.run_foreach,
-            allows_processes=options.allow_processes,
-        ),
-        is_kept=options.keep,
-        is_shown=options.show,
         notes=() if why is None else (why,),
     )
 

@@ -28,6 +28,7 @@ from lineage_service.lineage.datasets import (
 )
 from lineage_service.lineage.failures import FailedRecord, Failure, Failures
 from lineage_service.lineage.graphs import Edge, Graph, Node
+from lineage_service.lineage.influences import Influence, InfluenceWay, InfluentialRow
 from lineage_service.lineage.lags import ApplicationLag, GroupLag, Lag, PartitionLag
 from lineage_service.lineage.missing_rows import (
     AskedInput,
@@ -124,6 +125,9 @@ __all__ = [
     "Flow",
     "Graph",
     "GroupLag",
+    "Influence",
+    "InfluenceWay",
+    "InfluentialRow",
     "Lag",
     "Materialized",
     "MissedOutput",

@@ -59,6 +59,8 @@ class Plan:
     watched: tuple[Source, ...] = ()
     #: The kept rows of a partition have the positions that they had, in a program that read them itself.
     keeps_positions: bool = False
+    #: Node and text of a saved row: what is it without each of the rows?
+    saved_row: tuple[int, str] | None = None
 
     @property
     def restricted(self) -> tuple[Source, ...]:
@@ -103,6 +105,10 @@ class Plan:
 
 def _ranges(ranges: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
     return tuple((first, count) for first, count in ranges)
+
+
+def _influence(node: int, text: str) -> dict[str, Any]:
+    return {"node": node, "text": text}
 
 
 def check_rows(original: Original, row_set: Mapping[str, Any]) -> None:
@@ -239,6 +245,7 @@ def spec_of(
         "run_foreach": plan.runs_foreach,
         "allow_processes": plan.allows_processes,
         **({"silent": True} if is_silent else {}),
+        **({} if plan.saved_row is None else {"influence": _influence(*plan.saved_row)}),
     }
     if plan.watched:
         spec["watched"] = list(plan.watched)

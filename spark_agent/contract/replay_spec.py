@@ -17,6 +17,7 @@ from spark_agent.contract.limits import MAX_NUMBER
 from spark_agent.contract.row_sets import ROW_SOURCE, count_rows
 
 __all__ = [
+    "INFLUENCE",
     "MODES",
     "OUTPUTS",
     "REPLAY_REPORT",
@@ -37,6 +38,8 @@ OUTPUTS, REPLAY_REPORT = "out", "report.json"
 #: Of a sift: the folder of its runs, each with a spec of its own; the file that says how a run ended; and the
 #: one that says that no further run will come.
 RUNS, RUN_ENDED, RUNS_OVER = "runs", "ended.json", "over"
+#: What a run has computed of the influence of its rows.
+INFLUENCE = "influence.json"
 #: `only` the rows of the sources, all `without` them, all with some texts `replace`d, or `all` rows.
 MODES = ("only", "without", "replace", "all")
 #: How the rows were chosen: those of the lineage, with rows added by `repair`, or all with the way `watch`ed.
@@ -72,6 +75,8 @@ REPLAY_SPEC = Object(
         "step": _FLAG,
         # Nothing is captured: only what the sinks write is asked for.
         "silent": _FLAG,
+        # The saved row of a sink of which is asked what it is without each of the rows of the sources.
+        "influence": Object({"node": Integer(MAX_NUMBER), "text": _TEXT}),
         "run_foreach": _FLAG,
         # Of the application: of several in one program, the one of this name is its replay.
         "name": _TEXT,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import chain
 
-__all__ = ["are_close", "common_key", "corresponding_texts"]
+__all__ = ["are_close", "common_key", "corresponding_texts", "difference"]
 
 #: How far two numbers may be apart, of the larger one: sums in another order.
 _RELATIVE = 1e-9
@@ -30,6 +30,14 @@ def are_close(was: str, now: str) -> bool:
         return False
     pairs = zip(_NUMBER.findall(was), _NUMBER.findall(now), strict=True)
     return all(_are_close(before, after) for before, after in pairs)
+
+
+def difference(was: str, now: str) -> float | None:
+    """How far the numbers of two texts are apart, all together; None where their words differ."""
+    if _form(was) != _form(now):
+        return None
+    pairs = zip(_NUMBER.findall(was), _NUMBER.findall(now), strict=True)
+    return math.fsum(abs(float(before) - float(after)) for before, after in pairs)
 
 
 def _are_close(was: str, now: str) -> bool:

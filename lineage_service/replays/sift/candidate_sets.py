@@ -34,7 +34,7 @@ class CandidateSets:
 
     def of(self, starts: Sequence[StartQuery]) -> Iterator[Candidates]:
         """For wrong outputs, or records that made a task fail. Raises LineageError."""
-        alone = [self._traced([start]) for start in starts[:_MOST_ALONE]]
+        alone = [self.traced([start]) for start in starts[:_MOST_ALONE]]
         alone.sort(key=lambda candidates: len(candidates.rows))
         if len(alone) > 1:
             common = alone[0].common(alone[1:])
@@ -43,11 +43,12 @@ class CandidateSets:
         yield from alone[:_MOST_TRIED]
         together = alone[0]
         if len(starts) > 1:
-            together = self._traced(starts)
+            together = self.traced(starts)
             yield together
         yield self._whole(together)
 
-    def _traced(self, starts: Sequence[StartQuery]) -> Candidates:
+    def traced(self, starts: Sequence[StartQuery]) -> Candidates:
+        """The rows that these records were made of. Raises LineageError."""
         row_set = row_set_json(self._queries.row_set(self._application_id, RowSetQuery(starts=tuple(starts))))
         for source in row_set["sources"]:
             if source["whole"]:

@@ -66,7 +66,7 @@ class FailingOutputs:
             raise InvalidQueryError(
                 f"no output row fails, {check.unresolved:,} cannot be judged: {check.why}"
             )
-        raise NothingMatchesError(f"the original has not {check.description}")
+        raise NothingMatchesError(f"the original did not write {check.description}")
 
     def _of_rows(self, sink: int, check: Check) -> list[OutputRow]:
         rows: list[OutputRow] = []

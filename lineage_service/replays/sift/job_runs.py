@@ -29,7 +29,7 @@ from lineage_service.replays.specification import Plan, spec_of
 from lineage_service.tracing.files.file_systems import UnreadableError
 from lineage_service.tracing.files.row_formats import row_format_of
 from spark_agent.contract.replay_notes import REPLAY_REFUSED
-from spark_agent.contract.replay_spec import RUN_ENDED, RUNS, RUNS_OVER
+from spark_agent.contract.replay_spec import INFLUENCE, RUN_ENDED, RUNS, RUNS_OVER
 
 __all__ = ["JobRun", "JobRuns"]
 
@@ -48,6 +48,8 @@ class JobRun:
     printed: str
     report: AgentReport
     rows: Mapping[int, Sequence[str]]
+    #: What the agent has computed of the influence of the rows, where that was asked for.
+    influence: Any = None
 
 
 class JobRuns:
@@ -201,7 +203,8 @@ class JobRuns:
                 f"the command ended without a Spark application that has the lineage agent: {last[:500]}"
             )
         rows = {} if exit_code else {sink: self._rows(report, sink) for sink in sinks}
-        return JobRun(exit_code, printed, report, rows)
+        influence = sandbox.read(INFLUENCE)
+        return JobRun(exit_code, printed, report, rows, influence if isinstance(influence, dict) else None)
 
     def _rows(self, report: AgentReport, number: int) -> list[str]:
         """The rows that a sink of the original has written in this run; none where it did not."""

@@ -18,6 +18,7 @@ from lineage_service.lineage import AskedRecord, FailingOutput, Failure, Sift, S
 from lineage_service.queries import Queries, RowSetQuery, StartQuery
 from lineage_service.replays.errors import ReplayError
 from lineage_service.replays.original import Original
+from lineage_service.replays.places import depends_on_places
 from lineage_service.replays.sandbox import Sandbox
 from lineage_service.replays.sift.candidate_sets import CandidateSets
 from lineage_service.replays.sift.candidates import Candidates, Row
@@ -30,10 +31,9 @@ from lineage_service.replays.sift.smallest_rows import OutOfTimeError, SmallestR
 from lineage_service.replays.specification import Plan, RowTexts
 from spark_agent import contract
 
-__all__ = ["CheckKind", "SiftRequest", "SiftSearch", "SourceRows"]
+__all__ = ["CheckKind", "SiftRequest", "SiftSearch", "SourceRows", "output_row", "sifted_rows"]
 
 CheckKind = Literal["fails", "test", "wrong", "crash"]
-_PLAIN = Plan(mode="only", sources=())
 #: Rows of the result that are listed.
 _MOST_LISTED = 1_000
 
@@ -48,17 +48,12 @@ class SourceRows(RowTexts, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiftRequest:
-    """What is to be sifted. `template` has the flags of the runs; `starts` name wrong outputs."""
+    """What is to be sifted. `starts` name wrong outputs."""
 
     kind: CheckKind
     text: str
-    words: tuple[str, ...]
     starts: tuple[StartQuery, ...] = ()
     failure: Failure | None = None
-    seconds: float | None = None
-    template: Plan = _PLAIN
-    is_kept: bool = False
-    is_shown: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -73,9 +68,11 @@ class SiftSearch:
         runs: JobRuns,
         request: SiftRequest,
         check: Check | None,
+        template: Plan,
     ) -> None:
         self._original, self._queries, self._texts = original, queries, texts
         self._runs, self._request, self._outputs = runs, request, FailingOutputs(original)
+        self._template = template
         self._application_id = original.application_id
         self._notes: dict[str, None] = dict.fromkeys(request.notes)
         self._sinks: tuple[int, ...] = ()
@@ -86,6 +83,10 @@ class SiftSearch:
         failure = self._request.failure
         failing = self._failing() if failure is None else []
         self._sinks = tuple(dict.fromkeys(row.node for row in failing))
+        place = depends_on_places(self._queries.graph(self._application_id), self._sinks)
+        if place is not None:
+            site = place.call_site.rpartition("/")[2]
+            self._note(f"{place.name} ({site}) depends on the places of records: among few rows they differ")
         starts = [_start(row) for row in failing]
         candidates = self._failing_candidates(
             starts if failure is None else [StartQuery(failure=failure.failure)]
@@ -120,16 +121,7 @@ class SiftSearch:
     def _asked(self) -> list[OutputRow]:
         """The output rows that were named. Raises InvalidQueryError."""
         row_set = self._queries.row_set(self._application_id, RowSetQuery(starts=self._request.starts))
-        return [self._output_row(record) for record in row_set.asked]
-
-    def _output_row(self, record: AskedRecord) -> OutputRow:
-        if record.node not in self._original.sinks or record.path is None or record.row is None:
-            raise InvalidQueryError("START is no row of an output file: give one as FILE:LINE")
-        if record.text is None:
-            raise InvalidQueryError(
-                f"{record.path}:{record.row + 1} cannot be read, so nothing can be tested"
-            )
-        return OutputRow(record.node, record.path, record.row, record.text)
+        return [output_row(self._original, record) for record in row_set.asked]
 
     def _failing(self) -> list[OutputRow]:
         if not self._request.starts:
@@ -160,7 +152,7 @@ class SiftSearch:
                 return restricted
             why = f" ({self._check.why})" if self._check.why else ""
             error = NothingMatchesError(
-                f"the job does not fail again on its own input: it has not {self._check.description}{why}"
+                f"the job does not fail again on its own input: {self._check.description}{why}"
             )
         raise error
 
@@ -187,7 +179,7 @@ class SiftSearch:
         return candidates, self._check.fails(run)
 
     def _run(self, candidates: Candidates, numbers: Sequence[int]) -> JobRun:
-        return self._runs.run(candidates.plan(self._request.template, numbers), self._sinks)
+        return self._runs.run(candidates.plan(self._template, numbers), self._sinks)
 
     # -- the result --------------------------------------------------------------------------------------
 
@@ -208,7 +200,11 @@ class SiftSearch:
             sift=sandbox.id,
             application_id=self._application_id,
             test=self._check.description,
-            rows=self._rows([candidates.rows[number] for number in best[:_MOST_LISTED]]),
+            rows=sifted_rows(
+                self._application_id,
+                self._texts,
+                [candidates.rows[number] for number in best[:_MOST_LISTED]],
+            ),
             total=len(best),
             of=len(candidates.rows),
             outputs=tuple(
@@ -227,26 +223,38 @@ class SiftSearch:
             notes=tuple(self._notes),
         )
 
-    def _rows(self, rows: Sequence[Row]) -> tuple[SiftedRow, ...]:
-        by_split: dict[tuple[int, int], list[int]] = defaultdict(list)
-        for node, split, position in rows:
-            by_split[node, split].append(position)
-        named = {
-            (node, split, position): row
-            for (node, split), positions in by_split.items()
-            for position, row in self._texts.rows(self._application_id, node, split, positions).items()
-        }
-        return tuple(self._sifted(row, named.get(row)) for row in rows)
 
-    def _sifted(self, record: Row, row: SourceRow | None) -> SiftedRow:
-        node, split, position = record
-        return SiftedRow(
-            record=f"{contract.node_id(self._application_id, node)}#{split}#{position}",
-            path=None if row is None else row.path,
-            row=None if row is None else row.row,
-            line=None if row is None else row.line,
-            text=None if row is None else row.text,
-        )
+def output_row(original: Original, record: AskedRecord) -> OutputRow:
+    """Raises InvalidQueryError where it is none that can be read."""
+    if record.node not in original.sinks or record.path is None or record.row is None:
+        raise InvalidQueryError("START is no row of an output file: give one as FILE:LINE")
+    if record.text is None:
+        raise InvalidQueryError(f"{record.path}:{record.row + 1} cannot be read, so nothing can be tested")
+    return OutputRow(record.node, record.path, record.row, record.text)
+
+
+def sifted_rows(application_id: str, texts: SourceRows, rows: Sequence[Row]) -> tuple[SiftedRow, ...]:
+    """Records of sources, with the rows of files that they are, where these are known."""
+    by_split: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for node, split, position in rows:
+        by_split[node, split].append(position)
+    named = {
+        (node, split, position): row
+        for (node, split), positions in by_split.items()
+        for position, row in texts.rows(application_id, node, split, positions).items()
+    }
+    return tuple(_sifted(application_id, row, named.get(row)) for row in rows)
+
+
+def _sifted(application_id: str, record: Row, row: SourceRow | None) -> SiftedRow:
+    node, split, position = record
+    return SiftedRow(
+        record=f"{contract.node_id(application_id, node)}#{split}#{position}",
+        path=None if row is None else row.path,
+        row=None if row is None else row.row,
+        line=None if row is None else row.line,
+        text=None if row is None else row.text,
+    )
 
 
 def _start(row: OutputRow) -> StartQuery:

@@ -330,6 +330,8 @@ def _save_as_text_file(session: Session, original: Action) -> Action:
             sinks.append(sink)
             session.recipes.add_sink(sink.number, self, is_saved=True)
             session.nodes.publish(sink)
+            if session.replay is not None:
+                session.replay.saves(sink)
             session.context.setLocalProperty(ACTION, str(sink.number))
 
         with (

@@ -54,6 +54,8 @@ def pipelined_rdd_init(session: Session, pipelined: Any, original: Callable[...,
         if begin_sink is not None:
             func = TextSink(func)
         node = _node_of_function(session, func, prev)
+        if session.replay is not None and session.replay.functions is not None:
+            session.replay.functions[node.number] = func
         self._lineage_node, self._lineage_lock = node, threading.RLock()
         if is_first:
             self.func = Pipeline((func,), (node,), node.parents[0])

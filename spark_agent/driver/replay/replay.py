@@ -7,6 +7,7 @@ PySpark.
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from spark_agent import contract
 from spark_agent.contract.replay_notes import note
-from spark_agent.contract.replay_spec import OUTPUTS, SPEC_VARIABLE, decode_spec, started_fields
+from spark_agent.contract.replay_spec import (
+    INFLUENCE,
+    OUTPUTS,
+    SPEC_VARIABLE,
+    decode_spec,
+    started_fields,
+)
 from spark_agent.delivery.settings import EAGER, AgentSettings, WatchedRows
 from spark_agent.driver.partitions import absolute
 from spark_agent.driver.replay.outputs import Outputs, uri
@@ -83,6 +90,8 @@ class Replay:
         self._unplanned: dict[str, dict[str, Any]] = {}  # sinks without a node so far, by where they write
         self._restriction: Any = None
         self._has_named = False  # has an application of the original's name begun?
+        #: The functions of nodes by their numbers, where the influence of rows is asked for.
+        self.functions: dict[int, Any] | None = {} if "influence" in spec else None
 
     def started(self) -> dict[str, Any]:
         """What `application_started` says of it."""
@@ -183,6 +192,17 @@ class Replay:
         entry = {**_entry(None, name, site), "path": absolute(path), "to": folder, "format": format}
         self._unplanned[folder] = self.report.sink(entry)
         return uri(folder)
+
+    def saves(self, sink: Node) -> None:
+        """A sink is about to save its records: compute the influence of the rows, if that is asked for."""
+        asked = self.spec.get("influence")
+        if asked is None or self.functions is None or asked["node"] != sink.number:
+            return
+        from spark_agent.driver.replay.local_evaluation import influence_of  # loads PySpark
+
+        result = influence_of(sink, self.functions, self.spec["sources"], asked["text"])
+        with open(os.path.join(self.sandbox, INFLUENCE), "w", encoding="utf-8") as file:
+            json.dump(result, file)
 
     def gave(self, settings: AgentSettings, sink: Node, records: list[Any]) -> None:
         """The records that an action gave the program."""

@@ -1,0 +1,45 @@
+"""Flags of the commands that run a job again and again in a sandbox: sift and influence."""
+
+from __future__ import annotations
+
+import argparse
+
+from lineage_service.cli.query.start import whole_number
+from lineage_service.replays.sift.guarded_runs import JobOptions
+from lineage_service.replays.specification import Plan
+
+__all__ = ["add_job_flags", "job_options"]
+
+
+def add_job_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--seconds", type=whole_number(1), metavar="N", help="end after so long, with the best answer so far"
+    )
+    parser.add_argument(
+        "--run-foreach",
+        action="store_true",
+        help="call the functions of foreach and foreachPartition, which are left out else",
+    )
+    parser.add_argument(
+        "--allow-processes", action="store_true", help="let the job start other programs, within the guard"
+    )
+    parser.add_argument("--anyway", action="store_true", help="go on though input files have changed")
+    parser.add_argument("--keep", action="store_true", help="keep the sandbox for more than a day")
+    parser.add_argument("--show", action="store_true", help="show what the command prints while it runs")
+    parser.add_argument("--json", action="store_true", help="answer as JSON")
+    parser.set_defaults(csv=False)
+
+
+def job_options(options: argparse.Namespace) -> JobOptions:
+    return JobOptions(
+        words=tuple(options.words),
+        template=Plan(
+            mode="only",
+            sources=(),
+            runs_foreach=options.run_foreach,
+            allows_processes=options.allow_processes,
+        ),
+        seconds=options.seconds,
+        is_kept=options.keep,
+        is_shown=options.show,
+    )

@@ -1,0 +1,240 @@
+"""What a saved row becomes without each of the input rows that it was made of, computed in the driver.
+
+Follows the operations of the graph from the sink up to one text source: maps, filters and aggregations by
+key, with the functions of the user's. The first aggregation is folded (`leave_one_out`); what is behind it is
+computed again for each row. Promises an answer only where all rows together give the very row, and says why
+there is none else: the caller then runs the job.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from spark_agent.driver.nodes import Node
+from spark_agent.driver.replay.leave_one_out import (
+    NOTHING,
+    Merger,
+    NotAssociativeError,
+    are_alike,
+    own_copy,
+    together,
+    without_one,
+)
+from spark_agent.worker.operators.adapters import Order
+from spark_agent.worker.operators.aggregate import Combine, CombineLists, Group, Merge
+from spark_agent.worker.operators.narrow import Filter, FlatMap, Map
+from spark_agent.worker.operators.save import TextSink
+from spark_agent.worker.operators.shuffle import ShuffleWrite
+
+__all__ = ["Merger", "NotLocalError", "influence", "influence_of", "operations_before"]
+
+#: Calls of the user's functions behind the first aggregation, and records of groups that are copied.
+MOST_CALLS = 3_000_000
+#: Rows of one group whose function takes all its values at once.
+MOST_LISTED = 2_000
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+
+Function = Callable[[int, Any], Iterable[Any]]
+
+
+class NotLocalError(Exception):
+    """The row cannot be computed here. The text says why."""
+
+
+class Aggregation(NamedTuple):
+    """An operation by key; `is_of_lists`: it is groupByKey."""
+
+    merger: Merger
+    is_of_lists: bool
+
+
+Step = Function | Aggregation
+
+
+def influence_of(
+    sink: Node, functions: Mapping[int, Any], sources: Iterable[Mapping[str, Any]], text: str
+) -> dict[str, Any]:
+    """For the sandbox: the source's number and what the row is without each of its rows, or why not."""
+    try:
+        source, steps = operations_before(sink, functions)
+        lines = next((entry.get("texts") for entry in sources if entry["node"] == source.number), None)
+        if lines is None:
+            raise NotLocalError(f"the lines of {source.name} are not in the spec")
+        rows = [line for split in sorted(lines, key=int) for line in lines[split]]
+        return {"node": source.number, "without": influence(steps, rows, text)}
+    except NotLocalError as reason:
+        return {"why": str(reason)}
+    except Exception as error:  # noqa: BLE001 - a function of the user's, which may need a worker
+        return {"why": f"a function of the job raised {type(error).__name__}: {error}"}
+
+
+def operations_before(sink: Node, functions: Mapping[int, Any]) -> tuple[Node, list[Step]]:
+    """The text source of a sink, and what is done with its records. Raises NotLocalError."""
+    steps: list[Step] = []
+    node = sink
+    while node.kind != "source":
+        if len(node.parents) != 1:
+            raise NotLocalError(f"{node.name} has several inputs, or is not followed")
+        function = functions.get(node.number)
+        if isinstance(function, Merge):
+            pass  # its map side says all of it
+        elif isinstance(function, Combine):
+            merger = Merger(*(getattr(function.functions, name) for name in Merger._fields))
+            steps.append(Aggregation(merger, isinstance(function, CombineLists)))
+        elif isinstance(function, (Map, FlatMap, Filter)):
+            steps.append(function)
+        elif not (node.is_shuffle or isinstance(function, (Order, ShuffleWrite, TextSink, Group))):
+            raise NotLocalError(f"{node.name} is none of map, flatMap, filter and aggregations by key")
+        node = node.parents[0]
+    return node, steps[::-1]
+
+
+def influence(steps: Sequence[Step], rows: Sequence[str], text: str) -> list[str | None]:
+    """What the saved row `text` is without each of the rows; None where it is gone. Raises NotLocalError."""
+    narrow, rest = _parted(steps)
+    records = [_narrow(narrow, [row]) for row in rows]
+    if rest is None:
+        return _of_single_rows(records, text)
+    aggregation, behind = rest[0], rest[1:]
+    assert isinstance(aggregation, Aggregation)
+    parts: dict[Any, dict[int, list[Any]]] = defaultdict(dict)
+    for number, of_row in enumerate(records):
+        for key, value in of_row:
+            parts[key].setdefault(number, []).append(value)
+    try:
+        groups = {key: _Group(aggregation, of_key) for key, of_key in parts.items()}
+    except NotAssociativeError:
+        raise NotLocalError("a function of an aggregation is not associative") from None
+    return _Behind(behind, groups, text).without_each(len(rows))
+
+
+def _parted(steps: Sequence[Step]) -> tuple[list[Function], list[Step] | None]:
+    """What is before the first aggregation, and from it on."""
+    narrow: list[Function] = []
+    for at, step in enumerate(steps):
+        if isinstance(step, Aggregation):
+            return narrow, list(steps[at:])
+        narrow.append(step)
+    return narrow, None
+
+
+def _narrow(functions: Sequence[Function], records: Iterable[Any]) -> list[Any]:
+    for function in functions:
+        records = function(0, iter(records))
+    return list(records)
+
+
+def _of_single_rows(records: Sequence[Sequence[Any]], text: str) -> list[str | None]:
+    """Each saved row is made of one row."""
+    makers = [any(_is_text(record, text) for record in of_row) for of_row in records]
+    if sum(makers) != 1:
+        raise NotLocalError("the row does not come out of its rows alone, or more than once")
+    return [None if is_maker else text for is_maker in makers]
+
+
+class _Group:
+    """A group of the first aggregation: what it is, and what it is without each row that is in it."""
+
+    def __init__(self, aggregation: Aggregation, parts: Mapping[int, Sequence[Any]]) -> None:
+        flat = [value for part in parts.values() for value in part]
+        if aggregation.is_of_lists:
+            if len(flat) > MOST_LISTED:
+                raise NotLocalError(f"a group has more than {MOST_LISTED:,} values, which are taken at once")
+            self.whole: Any = flat
+            self.without: dict[int, Any] = {number: _rest(parts, number) or NOTHING for number in parts}
+            return
+        self.whole = together(aggregation.merger, flat)
+        rests = without_one(aggregation.merger, list(parts.values()))
+        self.without = dict(zip(parts, rests, strict=True))
+
+
+def _rest(parts: Mapping[int, Sequence[Any]], number: int) -> list[Any]:
+    """The values of all rows but one."""
+    return [value for other, part in parts.items() if other != number for value in part]
+
+
+class _Behind:
+    """What comes behind the first aggregation."""
+
+    def __init__(self, steps: Sequence[Step], groups: Mapping[Any, _Group], text: str) -> None:
+        self._steps, self._groups, self._text = steps, groups, text
+        self._is_narrow = not any(isinstance(step, Aggregation) for step in steps)
+        rows = self._saved({})
+        places = [
+            (key, at) for key, saved in rows.items() for at, one in enumerate(saved) if _is_text(one, text)
+        ]
+        if len(places) != 1:
+            raise NotLocalError("the row does not come out of its rows alone, or more than once")
+        self._key, self._at = places[0]
+        self._count = len(rows[self._key])
+
+    def without_each(self, count: int) -> list[str | None]:
+        touched: dict[int, dict[Any, Any]] = defaultdict(dict)
+        for key, group in self._groups.items():
+            if not self._is_narrow or key == self._key:
+                for number, rest in group.without.items():
+                    touched[number][key] = rest
+        calls = len(touched) * (1 if self._is_narrow else len(self._groups)) * max(len(self._steps), 1)
+        if calls > MOST_CALLS:
+            raise NotLocalError(f"it takes more than {MOST_CALLS:,} calls behind the first aggregation")
+        return [
+            self._row(self._saved(touched[number])) if number in touched else self._text
+            for number in range(count)
+        ]
+
+    def _row(self, rows: Mapping[Any, Sequence[Any]]) -> str | None:
+        saved = rows.get(self._key, ())
+        if len(saved) == self._count:
+            return _shown(saved[self._at])
+        if not saved:
+            return None
+        raise NotLocalError("the row's key has another number of rows without some of the input rows")
+
+    def _saved(self, changed: Mapping[Any, Any]) -> dict[Any, list[Any]]:
+        """The saved records by the key of their last aggregation, with some groups changed."""
+        groups = {key: changed.get(key, group.whole) for key, group in self._groups.items()}
+        if changed and self._is_narrow:
+            groups = {key: groups[key] for key in changed}
+        pairs = [(key, value) for key, value in groups.items() if value is not NOTHING]
+        return _saved(self._steps, pairs)
+
+
+def _saved(steps: Sequence[Step], pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
+    """What comes of aggregated groups, by the key of the last aggregation."""
+    narrow, rest = _parted(steps)
+    by_key = {key: _narrow(narrow, [(key, own_copy(value))]) for key, value in pairs}
+    if rest is None:
+        return by_key
+    aggregation = rest[0]
+    assert isinstance(aggregation, Aggregation)
+    groups: dict[Any, list[Any]] = defaultdict(list)
+    for records in by_key.values():
+        for key, value in records:
+            groups[key].append(value)
+    combined = (
+        (key, values if aggregation.is_of_lists else together(aggregation.merger, values))
+        for key, values in groups.items()
+    )
+    return _saved(rest[1:], combined)
+
+
+def _shown(record: Any) -> str:
+    """As saveAsTextFile writes it."""
+    return record.decode("utf-8", "replace") if isinstance(record, bytes) else str(record)
+
+
+def _is_text(record: Any, text: str) -> bool:
+    """Is it the row, but for numbers with fractions that were added in another order?"""
+    shown = _shown(record)
+    if shown == text:
+        return True
+    if _NUMBER.sub("0", shown) != _NUMBER.sub("0", text):
+        return False
+    pairs = zip(_NUMBER.findall(shown), _NUMBER.findall(text), strict=True)
+    return all(
+        one == other or (not one.lstrip("+-").isdigit() and are_alike(float(one), float(other)))
+        for one, other in pairs
+    )

@@ -1,0 +1,127 @@
+"""`lineage influence` on a job of several kinds of aggregations, against loops over the lines but one."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.spark.replay_bench import ReplayBench, replay_bench, state_of
+
+pytestmark = pytest.mark.thorough
+
+JOB = """from operator import add
+
+from pyspark import SparkContext
+
+context = SparkContext(appName="Influences")
+fields = context.textFile("numbers.txt", 3).map(lambda line: line.split(","))
+pairs = fields.map(lambda p: (p[0], float(p[1])))
+
+
+def added(values, value):
+    values.append(value)
+    return values
+
+
+def extended(values, others):
+    values.extend(others)
+    return values
+
+
+def saved(rdd, name):
+    rdd.map(lambda pair: f"{pair[0]};{pair[1]}").saveAsTextFile(name)
+
+
+saved(pairs.reduceByKey(add), "sums")
+lists = pairs.aggregateByKey([], added, extended)
+saved(lists.mapValues(lambda values: sorted(values)[len(values) // 2]), "medians")
+ranges = pairs.groupByKey(2).mapValues(lambda values: max(values) - min(values))
+saved(ranges.filter(lambda pair: pair[1] > 1), "ranges")
+saved(pairs.reduceByKey(add).map(lambda p: (p[0][0], p[1])).reduceByKey(max), "largest")
+saved(pairs.filter(lambda p: p[0] == "aa").sortBy(lambda p: p[1]).reduceByKey(add), "sorted")
+"""
+LINES = [f"{key},{number}" for key, number in zip(["aa", "ab", "b", "aa"] * 4, range(-3, 13), strict=True)]
+Rows = dict[str, float]
+
+
+def lists(lines: Sequence[str]) -> dict[str, list[float]]:
+    groups: dict[str, list[float]] = defaultdict(list)
+    for line in lines:
+        key, number = line.split(",")
+        groups[key].append(float(number))
+    return groups
+
+
+def largest(lines: Sequence[str]) -> Rows:
+    firsts: Rows = {}
+    for key, numbers in lists(lines).items():
+        firsts[key[0]] = max(firsts.get(key[0], float("-inf")), sum(numbers))
+    return firsts
+
+
+#: Output -> (how it is computed, what it is of some lines).
+OUTPUTS: dict[str, tuple[str, Callable[[Sequence[str]], Rows]]] = {
+    "sums": ("folds", lambda lines: {key: sum(of) for key, of in lists(lines).items()}),
+    "medians": ("folds", lambda lines: {key: sorted(of)[len(of) // 2] for key, of in lists(lines).items()}),
+    "ranges": (
+        "folds",
+        lambda lines: {k: max(of) - min(of) for k, of in lists(lines).items() if max(of) - min(of) > 1},
+    ),
+    "largest": ("folds", largest),
+    "sorted": ("runs", lambda lines: {k: sum(of) for k, of in lists(lines).items() if k == "aa"}),
+}
+
+
+@pytest.fixture(scope="module")
+def bench(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplayBench]:
+    with replay_bench(kafka, tmp_path_factory.mktemp("influences"), uuid.uuid4().hex[:12]) as made:
+        (made.folder / "numbers.txt").write_text("".join(f"{line}\n" for line in LINES))
+        (made.folder / "job.py").write_text(JOB)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def application(bench: ReplayBench) -> str:
+    return bench.job("job.py")
+
+
+def places(folder: Path) -> dict[str, str]:
+    """FILE:LINE of each row, by its key."""
+    return {
+        row.partition(";")[0]: f"{part}:{line}"
+        for part in sorted(folder.glob("part-*"))
+        for line, row in enumerate(part.read_text().splitlines(), 1)
+    }
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_each_row_left_out_gives_what_the_job_gives_without_it(
+    bench: ReplayBench, application: str, name: str
+) -> None:
+    way, job = OUTPUTS[name]
+    before = state_of(bench.folder)
+    key, place = sorted(places(bench.folder / name).items())[0]
+    answer = bench.lineage("influence", application, place, "--json", "--", sys.executable, "job.py")
+    assert answer.code == 0, (answer.out, answer.err)
+    assert state_of(bench.folder) == before
+    influence = answer.json
+    print(name, influence["way"], influence["why"], influence["tests"], influence["seconds"])
+    assert (influence["way"], influence["exact"]) == (way, True), influence
+    assert influence["tests"] == (1 if way == "folds" else 1 + influence["total"])
+    assert influence["total"] == len(influence["inputs"]) > 0
+    was = job(LINES)[key]
+    assert influence["output"]["text"] == f"{key};{was}"
+    changes = []
+    for row in influence["inputs"]:
+        assert row["text"] == LINES[row["row"]]
+        expected = job(LINES[: row["row"]] + LINES[row["row"] + 1 :]).get(key)
+        assert row["without"] == (None if expected is None else f"{key};{expected}"), row
+        assert row["change"] == (None if expected is None else abs(expected - was))
+        changes.append(float("inf") if row["change"] is None else row["change"])
+    assert changes == sorted(changes, reverse=True)

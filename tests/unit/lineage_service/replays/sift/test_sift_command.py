@@ -1,0 +1,144 @@
+"""`lineage sift` and `lineage influence` over a store and files on a disk.
+
+What a job's driver would do, a script does by hand. It runs again and again in one guarded process.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from lineage_service.cli import main
+from tests.support.file_applications import APP, questions_of, splits_of
+
+LINES = ["Graz,1.5", "Linz,2", "Wien,3", "Wien,4"]
+#: Copies its input as the agent would; `ACT` is a line of its own.
+JOB = """
+import json, os, sys
+from spark_agent.driver.replay import replay
+spec = replay.current().spec
+sandbox, report = spec["sandbox"], {"application": "app-2", "sources": [], "refused": [], "differences": []}
+lines = [line for source in spec["sources"] for part in source["texts"].values() for line in part]
+ACT
+with open(sandbox + "/out/part-00000", "w") as file:
+    file.write("".join(line + "\\n" for line in lines))
+report["sinks"] = [{"node": 2, "name": "collect", "call_site": "", "path": None,
+                    "to": sandbox + "/out", "format": "text"}]
+json.dump(report, open(sandbox + "/report.json", "w"))
+END
+"""
+
+
+DIES = "json.dump(report, open(sandbox + '/report.json', 'w')); sys.exit(7)"
+
+
+class Job(NamedTuple):
+    folder: Path
+    input: Path
+    output: Path
+
+    def run(self, command: str, *words: str, act: str = "", end: str = "") -> int:
+        path = self.folder / "job.py"
+        path.write_text(JOB.replace("ACT", act).replace("END", end))
+        flags = ("--home", str(self.folder / "home"), "--store", str(self.folder / "flows"))
+        return main.main([command, APP, *words, *flags, "--", sys.executable, str(path)])
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    made = Job(tmp_path, tmp_path / "in.csv", tmp_path / "out" / "part-00000")
+    made.output.parent.mkdir()
+    for path in (made.input, made.output):
+        path.write_text("".join(f"{line}\n" for line in LINES))
+    questions_of(tmp_path, splits_of(made.input), [len(LINES)], written=splits_of(made.output))
+    return made
+
+
+def answer_of(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+def test_the_rows_of_one_wrong_output_are_enough(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    assert job.run("sift", "--fails", "line.startswith('Wien')", "--json") == 0
+    sift = answer_of(capsys)
+    [row] = sift["rows"]
+    assert (row["path"], row["row"], row["line"], row["text"]) == (str(job.input), 2, 3, "Wien,3")
+    assert [output["row"] for output in sift["outputs"]] == [2, 3]
+    assert (sift["tests"], sift["of"], sift["whole"], sift["unresolved"]) == (2, 1, False, 0)
+    assert (sift["sufficient"], sift["necessary"], sift["minimal"], sift["exact"]) == (True,) * 4
+
+
+def test_where_the_lineage_does_not_fail_all_rows_are_sifted(
+    job: Job, capsys: pytest.CaptureFixture[str]
+) -> None:
+    act = "lines = lines if len(lines) >= 3 else []"
+    assert job.run("sift", "--fails", "line.startswith('Wien')", "--json", act=act) == 0
+    sift = answer_of(capsys)
+    assert (sift["total"], sift["of"], sift["whole"], sift["minimal"]) == (3, 4, True, True)
+    assert any(row["text"].startswith("Wien") for row in sift["rows"])
+
+
+def test_people_read_the_rows_and_what_they_are(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    assert job.run("sift", "--wrong", f"{job.output}:4", "--extract", str(job.folder / "fixture")) == 0
+    printed = capsys.readouterr().out
+    assert "1 of 1 row fail alone: 2 tests" in printed
+    assert f"{job.input}:4  Wien,4" in printed
+    assert "the test: a row of which field 2 is above 3, the largest of the other rows" in printed
+    assert "necessary: without them the job does not fail" in printed
+    [extracted] = [path for path in (job.folder / "fixture").rglob("*") if path.is_file()]
+    assert extracted.read_text() == "Wien,4\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "act", "code", "why"),
+    [
+        (("--fails", "line == 'x'"), "", 3, "the original did not write a row for which line == 'x' holds"),
+        (("--fails", "line +"), "", 1, "--fails line +: SyntaxError"),
+        (("--test", "nowhere:check"), "", 1, "--test nowhere:check: ModuleNotFoundError"),
+        (
+            ("--fails", "int(line)"),
+            "",
+            1,
+            "no output row fails, 4 cannot be judged: --fails raised ValueError",
+        ),
+        (("--fails", "line == 'Linz,2'"), "lines = []", 3, "the job does not fail again on its own input"),
+        (("--fails", "line == 'Linz,2'"), DIES, 3, "the command ended with exit code 7"),
+        (("--fails", "line == 'Linz,2'"), "os._exit(7)", 1, "ended without a Spark application"),
+        (("--fails", "line == 'Linz,2'"), "open(sys.argv[0], 'a')", 1, "refused: open for writing"),
+        (("--wrong", "OUTPUT:2"), "", 1, "looks like the other rows of its output"),
+        (("--crash",), "", 1, "there is no such failure"),
+        (("--crash", "OUTPUT:1"), "", 1, "--crash takes no START"),
+        (("--fails", "1", "--failure", "1"), "", 1, "--failure is for --crash"),
+    ],
+)
+def test_what_cannot_be_sifted_is_one_sentence(
+    job: Job, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], act: str, code: int, why: str
+) -> None:
+    words = tuple(word.replace("OUTPUT", str(job.output)) for word in words)
+    assert job.run("sift", *words, act=act) == code
+    said = capsys.readouterr().err
+    assert why in said, said
+    assert said.count("\n") == 1
+
+
+def test_the_output_without_each_row_comes_of_folds_or_of_runs(
+    job: Job, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folded = 'json.dump({"node": 0, "without": ["Linz,1.5"]}, open(sandbox + "/influence.json", "w"))'
+    for end, way, without, change in ((folded, "folds", "Linz,1.5", 0.5), ("", "runs", None, None)):
+        assert job.run("influence", f"{job.output}:2", "--json", end=end) == 0
+        influence = answer_of(capsys)
+        [row] = influence["inputs"]
+        assert (influence["way"], influence["total"], influence["exact"]) == (way, 1, True)
+        assert (row["text"], row["without"], row["change"]) == ("Linz,2", without, change)
+    assert influence["why"] == "the agent followed no saved row of its sink"
+    assert job.run("influence", f"{job.output}:2") == 0
+    assert f"gone  {job.input}:2  Linz,2" in capsys.readouterr().out
+    assert job.run("influence", f"{job.output}:2", act="lines = []") == 3
+    assert "does not come out again from its input rows alone" in capsys.readouterr().err
