@@ -18,6 +18,7 @@ from lineage_service.errors import InvalidQueryError
 from lineage_service.lineage import AskedRecord, Failure, Replay, RowSet
 from lineage_service.newest_application import LAST, application_named
 from lineage_service.queries import RowSetQuery
+from lineage_service.replays.affected_rows import AffectedRequest, AffectedRows
 from lineage_service.replays.arrival import Arrival
 from lineage_service.replays.errors import ReplayError
 from lineage_service.replays.original import Original
@@ -48,8 +49,9 @@ _REFUSED, _NOT_REACHED, _INTERRUPTED = 1, 3, 130
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
-        "%(prog)s APP START.. | --only ROWS | --without ROWS | --replace FILE:LINE=TEXT | --failure N | "
-        "--skip-failing  [--step] [--twice] [--anyway] [--keep] [--show] [--json] -- COMMAND...\n"
+        "%(prog)s APP START.. | --only ROWS | --without ROWS [--affected] | --replace FILE:LINE=TEXT |\n"
+        "           --failure N | --skip-failing\n"
+        "           [--step] [--twice] [--anyway] [--keep] [--show] [--json] -- COMMAND...\n"
         "       %(prog)s --clean [ID]"
     )
     parser.add_argument(
@@ -73,6 +75,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--skip-failing",
         action="store_true",
         help="run on all rows, leave out each record that makes a function fail, and list them",
+    )
+    parser.add_argument(
+        "--affected",
+        action="store_true",
+        help="with --without: run only the rows whose outputs can change, or say why that is not known",
     )
     parser.add_argument(
         "--step",
@@ -117,9 +124,9 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         queries = open_lineage(settings)
         application_id = application_named(queries, options.application)
         original = Original(existing_store(settings), application_id)
-        request = _Chosen(queries, original, options).request()
-        inputs, outputs = input_paths(queries, original), output_paths(queries, original)
         arrival = Arrival(queries, wait_s=settings.trace_seconds)
+        request = _Chosen(queries, original, options, arrival).request()
+        inputs, outputs = input_paths(queries, original), output_paths(queries, original)
         repair = RowRepair(queries, application_id, queries.source_files, arrival)
         steps = StepReader(queries, application_id, arrival)
         runs = ReplayRuns(original, settings.home, inputs, outputs, repair, steps)
@@ -154,8 +161,15 @@ def _exit_code(replay: Replay, *, has_steps: bool) -> int:
 class _Chosen:
     """What the options ask for. Raises LineageError."""
 
-    def __init__(self, queries: LineageQueries, original: Original, options: argparse.Namespace) -> None:
+    def __init__(
+        self,
+        queries: LineageQueries,
+        original: Original,
+        options: argparse.Namespace,
+        arrival: Arrival,
+    ) -> None:
         self._queries, self._original, self._options = queries, original, options
+        self._arrival = arrival
         self._application_id = original.application_id
         self._notes: list[str] = []
 
@@ -173,6 +187,8 @@ class _Chosen:
             raise InvalidQueryError(
                 "--step shows the way of output rows, of a --failure or of --only rows: give one of these"
             )
+        if options.affected and (not options.without or options.twice):
+            raise InvalidQueryError("--affected goes with --without, and without --twice")
         if options.replace:
             return self._request(Plan(mode="replace", sources=self._replaced()))
         if options.skip_failing:
@@ -230,7 +246,14 @@ class _Chosen:
                 sources.append(source)
         if not sources:
             raise InvalidQueryError("the row set names no rows to leave out")
-        return self._request(Plan(mode="without", sources=tuple(sources)), row_set)
+        plan = Plan(mode="without", sources=tuple(sources))
+        if not self._options.affected:
+            return self._request(plan, row_set)
+        files = self._queries.source_files
+        reader = AffectedRows(self._queries, self._application_id, files, self._arrival)
+        first = reader.begin(plan)
+        request = self._request(first.plan, row_set)
+        return replace(request, affected=AffectedRequest(reader, plan, first))
 
     def _replaced(self) -> tuple[dict[str, Any], ...]:
         changes = [replacement(text, _whole) for text in self._options.replace]

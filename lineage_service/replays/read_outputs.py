@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import duckdb
 
@@ -46,6 +46,15 @@ class ReadOutputs:
             sides[number] = Sides(was, now, "; ".join(notes))
         return sides
 
+    def partial_sides(self, report: AgentReport, outputs: Mapping[int, Sequence[str]]) -> dict[int, Sides]:
+        """The same where these rows alone of the original are compared, by sink."""
+        sides: dict[int, Sides] = {}
+        for number, texts in outputs.items():
+            sink = self._original.sinks[number]
+            now, why_not = self._now(sink, self._original.reported(sink, report.sinks))
+            sides[number] = Sides(self._table([texts]), now, why_not)
+        return sides
+
     def _now(self, sink: TopologyNode, reported: ReportedSink | None) -> tuple[TextTable | None, str]:
         if reported is None:
             return None, "the replay did not come to it"
@@ -84,6 +93,6 @@ class ReadOutputs:
         except UnreadableError as error:
             return None, f"the output of the original cannot be read: {error}"
 
-    def _table(self, batches: Iterable[list[str] | tuple[str, ...]]) -> TextTable:
+    def _table(self, batches: Iterable[Sequence[str]]) -> TextTable:
         self._tables += 1
         return TextTable(self._database, f"output_{self._tables}", batches)

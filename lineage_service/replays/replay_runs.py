@@ -24,6 +24,7 @@ from lineage_service.lineage import (
     ReplayStep,
     Verdict,
 )
+from lineage_service.replays.affected_rows import AffectedRequest
 from lineage_service.replays.agent_report import AgentReport, read_report
 from lineage_service.replays.command import Ended, environment_of, run
 from lineage_service.replays.differences import have_differences, have_new_rows, output_differences
@@ -65,6 +66,8 @@ class Request:
     row_set: Mapping[str, Any] | None = None
     asked: tuple[AskedRecord, ...] = ()
     failure: Failure | None = None
+    #: The plan has only the rows that can be affected, and this says by what.
+    affected: AffectedRequest | None = None
     is_twice: bool = False
     is_kept: bool = False
     is_shown: bool = False
@@ -175,6 +178,7 @@ class _Procedure:
         self._environment = environment
         self._began, self._clock = time.time(), time.monotonic()
         self._plan, self._rounds = request.plan, 0
+        self._affected = None if request.affected is None else request.affected.first
         self._notes: dict[str, None] = dict.fromkeys(request.notes)
 
     def prepare(self, plan: Plan) -> None:
@@ -191,7 +195,7 @@ class _Procedure:
 
     def replay(self) -> Replay:
         """Of the plan that was prepared. Raises ReplayError, KeyboardInterrupt."""
-        before = snapshot(self._runs.protected)
+        before, request_affected = snapshot(self._runs.protected), self._request.affected
         with closing(searched_database(())) as database:
             reading = ReadOutputs(self._runs.original, database)
             first = self._run(reading)
@@ -199,6 +203,8 @@ class _Procedure:
             if not first.refused and self._request.is_twice:
                 self.prepare(self._plan)
                 last = self._compared(first, self._run(reading))
+            elif not first.refused and request_affected is not None:
+                last = self._spread(request_affected, first, reading)
             elif not first.refused:
                 last = self._repaired(first, reading)
             self._name_failing(last)
@@ -246,6 +252,8 @@ class _Procedure:
         if request.asked:
             sides = reading.sides(report, [record.node for record in request.asked], FOR_ALIKE)
             return sides, verified(self._runs.original.application_id, request.asked, sides)
+        if self._affected is not None:
+            return reading.partial_sides(report, self._affected.outputs), Verified((), None)
         sinks = self._runs.original.sinks
         places = [number for number, sink in sinks.items() if self._runs.original.place_of(sink) is not None]
         return reading.sides(report, places, FOR_DIFFERENCES), Verified((), None)
@@ -308,6 +316,30 @@ class _Procedure:
         else:
             self._notes["both runs gave the same rows"] = None
         return replace(second, verified=replace(second.verified, outputs=tuple(outputs)))
+
+    def _spread(self, request: AffectedRequest, last: _Run, reading: ReadOutputs) -> _Run:
+        """With the groups that changed records enter, until they enter no other."""
+        while not (last.refused or last.ended.exit_code):
+            assert self._affected is not None
+            for source in last.report.sources:
+                if source.way == "whole" and source.node in {one["node"] for one in self._plan.restricted}:
+                    raise ReplayError(
+                        f"--affected cannot be used: {source.name} was read whole: {source.why}"
+                    )
+            more = request.reader.more(request.left_out, self._affected, last.report.application)
+            if more is None:
+                break
+            if self._rounds >= MOST_ROUNDS:
+                raise ReplayError(
+                    f"--affected cannot be used: other groups are entered in {MOST_ROUNDS} runs"
+                )
+            count = len(more.rows) - len(self._affected.rows)
+            self._notes[f"affected: {count:,} rows added, whose groups changed records have entered"] = None
+            self._affected = more
+            self.prepare(more.plan)
+            last = self._run(reading)
+        self._notes[f"affected: {self._plan.rows:,} rows were run, no other can change"] = None
+        return last
 
     def _repaired(self, last: _Run, reading: ReadOutputs) -> _Run:
         """With more rows, until the outputs come out, or no more can be added."""
@@ -373,7 +405,7 @@ class _Procedure:
     # -- the result ---------------------------------------------------------------------------------
 
     def _result(self, last: _Run, steps: tuple[ReplayStep, ...] | None) -> Replay:
-        request, plan = self._request, self._plan
+        request, plan = self._request, self._stated
         outputs: tuple[ReplayedOutput, ...] = last.verified.outputs
         is_checked = bool(request.asked or request.failure)
         diff = None if last.refused or is_checked else self._differences(last)
@@ -389,7 +421,7 @@ class _Procedure:
             verdict=self._verdict(last, diff),
             outputs=outputs,
             extra=last.verified.extra,
-            used=plan.used(),
+            used=self._plan.used(),
             diff=diff if plan.mode != "only" else None,
             skipped=last.report.skipped if plan.skips_failing else None,
             refused=last.refused or None,
@@ -401,6 +433,11 @@ class _Procedure:
             notes=tuple(self._notes),
         )
 
+    @property
+    def _stated(self) -> Plan:
+        """What was asked for, whichever rows were run for it."""
+        return self._plan if self._request.affected is None else self._request.affected.left_out
+
     def _differences(self, last: _Run) -> tuple[OutputDifferences, ...]:
         original = self._runs.original
         differing = []
@@ -408,7 +445,11 @@ class _Procedure:
             sink = original.sinks[node]
             reported = original.reported(sink, last.report.sinks)
             to = None if reported is None else reported.to
-            differing.append(output_differences(original.place_of(sink) or sink.name, to, sides))
+            of_sink = output_differences(original.place_of(sink) or sink.name, to, sides)
+            if self._affected is not None and of_sink.same is not None:
+                rest = self._affected.totals[node] - len(self._affected.outputs[node])
+                of_sink = replace(of_sink, same=of_sink.same + rest)
+            differing.append(of_sink)
         return tuple(differing)
 
     def _verdict(self, last: _Run, diff: Sequence[OutputDifferences] | None) -> Verdict:
@@ -419,7 +460,7 @@ class _Procedure:
         if last.ended.exit_code or not last.report.is_there:
             return "no"
         # Of some rows only some outputs can come: these must be rows of the original.
-        differs = have_new_rows if self._plan.mode == "only" else have_differences
+        differs = have_new_rows if self._stated.mode == "only" else have_differences
         return "changed" if any(map(differs, diff)) else "reproduced"
 
 

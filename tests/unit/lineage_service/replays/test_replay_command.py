@@ -192,6 +192,8 @@ def test_inputs_that_changed_are_refused_by_name(job: Job, capsys: pytest.Captur
         (("--replace", "IN:1"), "replaces no row"),
         (("--failure", "3"), "no failure 3"),
         (("IN:1",), "START is no row of an output"),
+        (("--only", "IN:1", "--affected"), "--affected goes with --without"),
+        (("--without", "IN:1", "--affected"), "--affected cannot be used: "),
         (("--without", "IN:1", "--step"), "--step shows the way of output rows"),
         (("OUT:99",), "has 4 records"),
     ],
