@@ -6,7 +6,11 @@ What a job's driver would do, a script does by hand. It runs again and again in 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +18,7 @@ import pytest
 
 from lineage_service.cli import main
 from tests.support.file_applications import APP, questions_of, splits_of
+from tests.support.processes import still_running
 
 LINES = ["Graz,1.5", "Linz,2", "Wien,3", "Wien,4"]
 #: Copies its input as the agent would; `ACT` is a line of its own.
@@ -142,3 +147,35 @@ def test_the_output_without_each_row_comes_of_folds_or_of_runs(
     assert f"gone  {job.input}:2  Linz,2" in capsys.readouterr().out
     assert job.run("influence", f"{job.output}:2", act="lines = []") == 3
     assert "does not come out again from its input rows alone" in capsys.readouterr().err
+
+
+WAITS = "open(sandbox + '/pid', 'w').write(str(os.getpid())); import time; time.sleep(600)"
+
+
+def pids_in(home: Path) -> list[int]:
+    """Of jobs that have begun."""
+    texts = [path.read_text() for path in home.glob("replays/*/runs/*/pid")]
+    return [int(text) for text in texts if text]
+
+
+def test_ctrl_c_leaves_no_process(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    pids: list[int] = []
+
+    def interrupt() -> None:
+        while not pids:
+            time.sleep(0.01)
+            pids.extend(pids_in(job.folder / "home"))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    assert job.run("sift", "--fails", "line == 'Linz,2'", act=WAITS) == 130
+    thread.join()
+    assert "interrupted: no process of the job is left; its sandbox is" in capsys.readouterr().err
+    assert not still_running(pids)
+
+
+def test_a_test_that_does_not_end_in_time_is_ended(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    assert job.run("sift", "--fails", "line == 'Linz,2'", "--seconds", "1", act=WAITS) == 1
+    assert "no test ended within --seconds" in capsys.readouterr().err
+    assert not still_running(pids_in(job.folder / "home"))
