@@ -67,7 +67,8 @@ class GuardedRuns:
             )
             try:
                 runs.prepare(replace(options.template, mode="all", sources=()))
-                check_guarded((*interpreters, Interpreter(sys.executable)), environment, sandbox)
+                own = Interpreter(sys.executable)  # which asks the user's test
+                check_guarded(tuple(dict.fromkeys((*interpreters, own))), environment, sandbox)
                 before = snapshot(self._protected)
                 if options.seconds is not None:
                     runs.until = time.monotonic() + options.seconds
