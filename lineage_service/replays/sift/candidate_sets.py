@@ -14,12 +14,13 @@ from lineage_service.replays.errors import ReplayError
 from lineage_service.replays.original import Original
 from lineage_service.replays.sift.candidates import Candidates
 from lineage_service.replays.specification import RowTexts, Source, row_set_json, with_texts
+from spark_agent.contract.row_sets import count_rows
 
 __all__ = ["CandidateSets"]
 
 #: Wrong outputs whose rows are looked at one by one, and those that are tried alone.
 _MOST_ALONE, _MOST_TRIED = 8, 3
-#: Rows of whole inputs.
+#: Rows in which is looked.
 _MOST_ROWS = 2_000_000
 
 
@@ -55,19 +56,22 @@ class CandidateSets:
                 self._note(f"{source['name']} was read whole: {source.get('why')}")
         if row_set["complete"] is False:
             self._note("the lineage is not complete: rows that it takes may be missing")
-        return Candidates(with_texts(self._application_id, row_set["sources"], self._texts))
+        return self._of_sources(row_set["sources"], "the rows that it was made of")
 
     def _whole(self, candidates: Candidates) -> Candidates:
         """All rows of the same sources. Raises ReplayError where they are too many."""
         sources = [source if source["whole"] else self._all_of(source) for source in candidates.sources]
-        ranges = (split["positions"] for source in sources for split in source.get("splits", ()))
-        total = sum(count for positions in ranges for _, count in positions)
+        return self._of_sources(
+            sources, "the rows of the lineage alone do not fail, and all rows of the inputs", is_whole=True
+        )
+
+    def _of_sources(self, sources: Sequence[Source], what: str, *, is_whole: bool = False) -> Candidates:
+        total = sum(map(count_rows, sources))
         if total > _MOST_ROWS:
             raise ReplayError(
-                f"the rows of the lineage alone do not fail, and all {total:,} rows of the inputs are too "
-                "many to be sifted: name an output row that fails as START"
+                f"{what} are {total:,}, too many to be left out one by one: name another output row as START"
             )
-        return Candidates(with_texts(self._application_id, sources, self._texts), is_whole=True)
+        return Candidates(with_texts(self._application_id, sources, self._texts), is_whole=is_whole)
 
     def _all_of(self, source: Source) -> Source:
         node = source["node"]
