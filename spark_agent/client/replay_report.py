@@ -17,7 +17,6 @@ __all__ = ["OutputRow", "ReplayReport", "Step"]
 #: Rows of the replay that are looked at for what stands in the place of a row that is not there, by task.
 _MOST_OTHERS = 1_000
 _ORDER = ("reproduced", "close", "changed", "no")
-_NO_TEXT = "its text in the original is not known, so it cannot be compared"
 
 
 @dataclass(frozen=True)
@@ -55,17 +54,21 @@ class ReplayReport:
     dataset: Any = field(default=None, repr=False)  # whose records are rows of a text output, if any
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> str | None:
         """`reproduced`, `close`, `changed` or `no`, as of `lineage replay`: the worst of `outputs`.
 
-        Asking runs the replay, once.
+        None where the texts of the records are not known, so that there is nothing to compare. Asking runs
+        the replay, once.
         """
         verdicts = [output.verdict for output in self.outputs]
-        return max(verdicts, key=_ORDER.index, default="no")
+        return max(verdicts, key=_ORDER.index, default=None)
 
     @property
     def outputs(self) -> tuple[OutputRow, ...]:
-        """What became of each record that was asked for. Asking runs the replay, once."""
+        """What became of each record that was asked for; none where not all texts are known.
+
+        Asking runs the replay, once.
+        """
         return self._verified[0]
 
     @property
@@ -77,7 +80,7 @@ class ReplayReport:
     def _verified(self) -> tuple[tuple[OutputRow, ...], int | None]:
         texts = [record["text"] for record in self.asked]
         if self.dataset is None or not texts or None in texts:
-            return tuple(_row(record, None, "no", _NO_TEXT) for record in self.asked), None
+            return (), None
         look = OutputTexts(texts, _MOST_OTHERS)
         seen = self.dataset.mapPartitions(look).collect()
         return verified(self.asked, seen)
