@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from spark_agent.contract.row_sets import count_rows
@@ -30,6 +31,8 @@ _BY_PARTITION = frozenset(
     ("glom", "mapPartitions", "mapPartitionsWithIndex", "pipe", "repartitionAndSortWithinPartitions")
 )
 _SPLIT_COUNT = "numPartitions"
+#: Of a source that is literal, where no operation can tell partitions.
+_MOST_PARTS = 8
 
 
 Choice = Callable[[Any], bool]
@@ -143,13 +146,21 @@ class _Base:
         assert texts is not None
         if not is_compact:
             return literal(dataset, texts, dataset.getNumPartitions())
-        parts = [texts[split] for split in sorted(texts, key=int) if texts[split]]
+        parts = in_few_parts([texts[split] for split in sorted(texts, key=int) if texts[split]])
         return literal(dataset, {str(split): part for split, part in enumerate(parts)}, max(len(parts), 1))
 
     def _keep(self) -> Keep:
         assert self._rows is not None
         positions = {split["split"]: split["positions"] for split in self._rows.source.get("splits", ())}
         return Keep(positions, is_without=self._is_without)
+
+
+def in_few_parts(parts: list[list[str]]) -> list[list[str]]:
+    """The same lines in the same order, in at most `_MOST_PARTS`: a task of few lines is mostly its start."""
+    at_once = -(-len(parts) // _MOST_PARTS)
+    return [
+        list(chain.from_iterable(parts[at : at + at_once])) for at in range(0, len(parts), max(at_once, 1))
+    ]
 
 
 # -- operations ----------------------------------------------------------------------------------------
