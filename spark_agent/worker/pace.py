@@ -2,8 +2,8 @@
 
 A thread of its own does it, so a record costs nothing. Time counts in which the task read nothing new: it
 goes to the record that the task is at when it looks. So does the time in which one call kept Python's lock,
-and this thread from looking. If the system gave the processor to another process meanwhile, what the task
-used of it counts, and no more.
+and this thread from looking. Time in which the task waited for a processor does not count, as far as the
+system says it.
 
 Promises that nothing of this changes or fails a task, and that a worker without a task is left alone. User
 code does not see the thread: it is none of `threading`'s.
@@ -48,10 +48,16 @@ class Look(NamedTuple):
 
 
 class Looking:
-    """The looks at one task run, which is not held."""
+    """The looks at one task run, which is not held.
 
-    def __init__(self, switch_s: float) -> None:
+    `waited` says for how many seconds the task's thread has waited for a processor so far, None if unknown.
+    It is asked only while the task stands.
+    """
+
+    def __init__(self, switch_s: float, waited: Callable[[], float | None] = lambda: None) -> None:
         self._switch_s = switch_s  # after so long, Python's lock is asked for again
+        self._waited = waited
+        self._waited_before: float | None = None
         self._last: Look | None = None
         self._inputs = -1
         self._at_hand: AtHand | None = None
@@ -61,6 +67,7 @@ class Looking:
         last, self._last = self._last, look
         inputs, self._inputs = self._inputs, run.inputs.count
         before, self._at_hand = self._at_hand, None
+        waited_before, self._waited_before = self._waited_before, None
         if last is None:
             return
         has_stood = self._inputs == inputs
@@ -70,9 +77,12 @@ class Looking:
         self._at_hand = at_hand = find()
         if at_hand is None:
             return
+        self._waited_before = waited = self._waited()
         is_same = has_stood and (at_hand == before or _is_by_input(run, at_hand.node))
         seconds = look.at - last.at if is_same else kept
-        if look.preempted > last.preempted:
+        if waited is not None and waited_before is not None:
+            seconds -= waited - waited_before
+        elif look.preempted > last.preempted:  # perhaps the task's thread
             seconds = min(seconds, look.used - last.used)
         if seconds > 0:
             run.slow.book(at_hand, seconds)
@@ -94,14 +104,14 @@ class Pace:
     def __init__(self, current_run: Callable[[], TaskRun | None]) -> None:
         self._current_run = current_run
         self._process = 0
-        self._task_thread = 0
+        self._task_thread = self._native_id = 0
         self._is_parked = False
         self._wakes: SimpleQueue[None] = SimpleQueue()
 
     def attend(self) -> None:
         """A task run has begun in this thread."""
         with contextlib.suppress(Exception):  # no thread is to be had
-            self._task_thread = _thread.get_ident()
+            self._task_thread, self._native_id = _thread.get_ident(), _thread.get_native_id()
             if self._process != os.getpid():
                 self._process, self._is_parked, self._wakes = os.getpid(), False, SimpleQueue()
                 _thread.start_new_thread(self._watch, (self._wakes,))
@@ -125,24 +135,34 @@ class Pace:
     def _attend_run(self) -> None:
         """Look at the current run until it ends. It is not held meanwhile: what it has is the task's."""
         number, thread = self._number(), self._task_thread
-        looking, clock = Looking(sys.getswitchinterval()), _Clock(thread)
-        is_on = number is not None
-        while is_on:
+        looking, clock = Looking(sys.getswitchinterval(), _wait_of(self._native_id)), _Clock(thread)
+        while number is not None:
             due = time.monotonic() + INTERVAL_S
             time.sleep(INTERVAL_S)
-            try:
-                is_on = self._look(number, looking, clock.look(due), thread)
-            except Exception:  # noqa: BLE001 - what it looks at goes on meanwhile
-                is_on = True
+            if self._number() != number:
+                return
+            with contextlib.suppress(Exception):  # what it looks at goes on meanwhile
+                self._look(looking, clock.look(due), thread)
 
-    def _look(self, number: int | None, looking: Looking, look: Look, thread: int) -> bool:
-        """Look at the run of this number, if it is still the current one."""
+    def _look(self, looking: Looking, look: Look, thread: int) -> None:
         run = self._current_run()
-        if run is None or run.number != number:
-            return False
-        stages = run.stages
-        looking.look(run, look, lambda: record_at_hand(sys._current_frames().get(thread), stages))
-        return True
+        if run is not None:
+            stages = run.stages
+            looking.look(run, look, lambda: record_at_hand(sys._current_frames().get(thread), stages))
+
+
+def _wait_of(native_id: int) -> Callable[[], float | None]:
+    """For how many seconds a thread has waited for a processor: Linux says it."""
+    path = f"/proc/self/task/{native_id}/schedstat"
+
+    def waited() -> float | None:
+        try:
+            with open(path, "rb") as file:
+                return int(file.read().split()[1]) / 1e9
+        except (OSError, ValueError, IndexError):
+            return None
+
+    return waited
 
 
 class _Clock:

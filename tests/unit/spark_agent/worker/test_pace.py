@@ -32,8 +32,8 @@ def sleeping(record: int) -> int:
 
 def in_python(record: int) -> int:
     if record == PLANTED:
-        until = time.monotonic() + LONG_S
-        while time.monotonic() < until:
+        until = time.thread_time() + LONG_S  # however many others want the processor
+        while time.thread_time() < until:
             pass
     return record
 
@@ -43,9 +43,9 @@ def in_one_call(record: int) -> int:
     if record == PLANTED:
         taken, length = 0.0, 16
         while taken < LONG_S:
-            begin = time.monotonic()
+            begin = time.thread_time()
             re.match("(a+)+b", "a" * length)
-            taken, length = time.monotonic() - begin, length + 1
+            taken, length = time.thread_time() - begin, length + 1
     return record
 
 
@@ -146,6 +146,15 @@ def test_a_late_look_counts_only_as_far_as_the_lock_was_kept() -> None:
     kept = Look(1.30, 0.1, waits=12 + 2 + 20)
     assert Looking(0.005)._kept_lock(late, early) == 0.0
     assert Looking(0.005)._kept_lock(kept, late) == pytest.approx(0.095)
+
+
+def test_waits_for_a_processor_do_not_count(run: TaskRun) -> None:
+    waits = iter([1.0, 1.03])
+    looking = Looking(0.005, lambda: next(waits))
+    for look in (Look(2.0, 0.0), Look(2.02, 0.0), Look(2.07, 0.0, preempted=5)):
+        looking.look(run, look, lambda: AtHand(1, 3))
+    ((at_hand, seconds),) = run.slow._seconds.items()
+    assert (at_hand, round(seconds, 6)) == (AtHand(1, 3), 0.02)
 
 
 def test_time_that_other_programs_had_does_not_count(run: TaskRun) -> None:
