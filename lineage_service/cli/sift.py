@@ -158,7 +158,10 @@ def _extracted(queries: LineageQueries, sift: Sift, folder: Path) -> Sift:
 def _show(console: Console, sift: Sift) -> None:
     rows = f"{sift.total:,} of {sift.of:,} row{'' if sift.of == 1 else 's'}"
     tests = f"{sift.tests:,} test{'' if sift.tests == 1 else 's'}"
-    console.print(plain(f"{rows} fail alone: {tests}, {sift.seconds:.1f} s", "bold"), soft_wrap=True)
+    are = "is" if sift.total == 1 else "are"
+    console.print(
+        plain(f"{rows} {are} enough to fail: {tests}, {sift.seconds:.1f} s", "bold"), soft_wrap=True
+    )
     console.print(plain(f"the test: {sift.test}", "dim"), soft_wrap=True)
     for row in sift.rows[:_MOST_LISTED]:
         place = row.record if row.path is None else f"{row.path}:{row.line}"

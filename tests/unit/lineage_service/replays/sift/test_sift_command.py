@@ -92,7 +92,7 @@ def test_where_the_lineage_does_not_fail_all_rows_are_sifted(
 def test_people_read_the_rows_and_what_they_are(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     assert job.run("sift", "--wrong", f"{job.output}:4", "--extract", str(job.folder / "fixture")) == 0
     printed = capsys.readouterr().out
-    assert "1 of 1 row fail alone: 2 tests" in printed
+    assert "1 of 1 row is enough to fail: 2 tests" in printed
     assert f"{job.input}:4  Wien,4" in printed
     assert "the test: a row of which field 2 is above 3, the largest of the other rows" in printed
     assert "necessary: without them the job does not fail" in printed
