@@ -17,7 +17,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import urlencode
 
-from examples.story_platform import ROOT, Answer, StoryFailed, arrived, command, get, service, tell
+from examples.story_platform import (
+    ROOT,
+    Answer,
+    StoryFailed,
+    arrived,
+    command,
+    get,
+    replayed,
+    service,
+    tell,
+)
 from lineage_service.settings import Settings
 
 JOB = ROOT / "perf" / "workloads" / "newt_movies.py"
@@ -38,6 +48,9 @@ def run(folder: Path, settings: Settings) -> Answer:
     print("\n2. Three jobs in a chain, with one flag. The last one fails.")
     began = _jobs(folder, "broken-movies", "users", "first", settings, must_fail=True)
     story["crash"] = _culprit(url, arrived(url, AGES, began))
+    print("   Step by step, on these two rows alone, in a sandbox:")
+    job = _job(folder, "broken-movies", "users", "first")
+    story["steps"] = _steps(story["crash"], job, settings)
 
     print("\n3. The same without the commas: users by genre and decade of age")
     began = _jobs(folder, "movies", "users", "second", settings)
@@ -48,6 +61,8 @@ def run(folder: Path, settings: Settings) -> Answer:
         {"path": story["children"]["path"], "row": story["children"]["row"], "direction": "backward"}
     )
     print(f"   On the page: {url}/#/app/{ages}/trace?{row}")
+    print("   What would the result be without them?")
+    story["without"] = _without(story["children"], _job(folder, "movies", "users", "second"), settings)
 
     print("\n4. The highest score that one user gave to one genre")
     story["score"] = _highest(url, scores, folder / "second" / "scores")
@@ -81,14 +96,15 @@ def _jobs(
     """When they began, in seconds since 1970."""
     shutil.rmtree(folder / output, ignore_errors=True)
     began = time.time()
-    inputs = [str(folder / f"{name}.txt") for name in ("ratings", movies, users)]
+    program, *words = _job(folder, movies, users, output)
     flags = ["--conf", "spark.lineage.enabled=true"]
-    command(
-        ["spark-submit", *flags, str(JOB), *inputs, str(folder / output), "rdd"],
-        settings,
-        must_fail=must_fail,
-    )
+    command([program, *flags, *words], settings, must_fail=must_fail)
     return began
+
+
+def _job(folder: Path, movies: str, users: str, output: str) -> list[str]:
+    inputs = [str(folder / f"{name}.txt") for name in ("ratings", movies, users)]
+    return ["spark-submit", str(JOB), *inputs, str(folder / output), "rdd"]
 
 
 # -- which record made the last job fail? -------------------------------------------------------------
@@ -112,6 +128,16 @@ def _culprit(url: str, application: str) -> Answer:
     print(f"   At a terminal: lineage failures {application}")
     print(f"                  lineage trace {application} backward --failure {failure['failure']}")
     return {"application": application, "failure": failure, "movies": movies, "exact": trace["exact"]}
+
+
+def _steps(crash: Answer, job: list[str], settings: Settings) -> Answer:
+    number = str(crash["failure"]["failure"])
+    replay = replayed([crash["application"], "--failure", number, "--step"], job, settings)
+    print(f"    {replay['verdict']}: {replay['outputs'][0]['was']}")
+    for step in replay["steps"] or ():
+        for record in step["records"]:
+            print(f"    {step['name']}: {_shown({'text': record['value']})}")
+    return replay
 
 
 # -- who are the children? ----------------------------------------------------------------------------
@@ -146,6 +172,18 @@ def _children(url: str, application: str, output: Path) -> Answer:
         "users": users,
         "exact": trace["exact"],
     }
+
+
+def _without(children: Answer, job: list[str], settings: Settings) -> Answer:
+    users = children["users"]
+    rows = f"{users[0]['path']}:{','.join(str(user['row'] + 1) for user in users)}"
+    replay = replayed([children["application"], "--without", rows], job, settings)
+    for diff in replay["diff"]:
+        for changed in diff["changed"]:
+            print(f"    {changed['was']} -> {changed['is']}")
+        for text in diff["gone"]:
+            print(f"    gone: {text}")
+    return replay
 
 
 # -- where does a score come from? --------------------------------------------------------------------

@@ -47,16 +47,10 @@ def service(settings: Settings) -> str:
 def command(words: Sequence[str], settings: Settings, *, must_fail: bool = False) -> None:
     """Run it, and print it. Raises StoryFailed where it ends otherwise than it must."""
     print(f"   $ {' '.join(map(_in_short, words))}")
-    environment = {
-        **os.environ,
-        "PATH": os.pathsep.join([str(_BIN), os.environ.get("PATH", os.defpath)]),
-        "LINEAGE_KAFKA_BOOTSTRAP_SERVERS": settings.kafka_bootstrap_servers,
-        "PYSPARK_PYTHON": sys.executable,
-    }
     done = subprocess.run(
         [str(_BIN / words[0]), *words[1:]],
         cwd=ROOT,
-        env=environment,
+        env=_environment(settings),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -65,6 +59,26 @@ def command(words: Sequence[str], settings: Settings, *, must_fail: bool = False
         raise StoryFailed(f"{words[0]} ended well, and should have failed")
     if not must_fail and done.returncode != 0:
         raise StoryFailed(f"{words[0]} failed with exit code {done.returncode}: {done.stdout[-2000:]}")
+
+
+def replayed(words: Sequence[str], job: Sequence[str], settings: Settings) -> Answer:
+    """What `lineage replay WORDS -- JOB` answers. Raises StoryFailed where it reaches nothing."""
+    print(f"   $ lineage replay {' '.join(map(_in_short, words))} -- {' '.join(map(_in_short, job))}")
+    command = [str(_BIN / "lineage"), "replay", *words, "--json", "--", str(_BIN / job[0]), *job[1:]]
+    done = subprocess.run(command, cwd=ROOT, env=_environment(settings), capture_output=True, text=True)
+    if done.returncode != 0:
+        raise StoryFailed(f"the replay ended with {done.returncode}: {done.stderr}{done.stdout[-2000:]}")
+    answer: Answer = json.loads(done.stdout)
+    return answer
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    return {
+        **os.environ,
+        "PATH": os.pathsep.join([str(_BIN), os.environ.get("PATH", os.defpath)]),
+        "LINEAGE_KAFKA_BOOTSTRAP_SERVERS": settings.kafka_bootstrap_servers,
+        "PYSPARK_PYTHON": sys.executable,
+    }
 
 
 def arrived(url: str, name: str, began: float) -> str:

@@ -46,6 +46,7 @@ from lineage_service.replays.specification import Plan, spec_of
 from lineage_service.replays.steps import AskedOutput, Stepped
 from lineage_service.replays.verification import Sides, Verified, verified, worst
 from lineage_service.result_json import json_bytes
+from lineage_service.tracing.files.file_parts import plain_path
 from lineage_service.tracing.files.searched_database import searched_database
 
 __all__ = ["Added", "Repair", "ReplayInterrupted", "ReplayRuns", "Request", "Steps"]
@@ -379,8 +380,15 @@ class _Procedure:
         if isinstance(rows, str):
             self._notes[f"no row set of the records that fail: {rows}"] = None
             return
+        if any(self._is_own(file["path"]) for source in rows["sources"] for file in source.get("files", ())):
+            self._notes["no row set of the records that fail: they are rows of what the replay wrote"] = None
+            return
         path = self._sandbox.write(FAILING_FILE, rows)
         self._notes[f"the input rows of what was left out, for --without: {path}"] = None
+
+    def _is_own(self, path: str) -> bool:
+        """Has the replay written this file?"""
+        return Path(plain_path(path)).is_relative_to(self._sandbox.folder)
 
     def _steps(self, last: _Run) -> tuple[ReplayStep, ...] | None:
         """From the inputs to what was asked for, if that was."""

@@ -74,6 +74,24 @@ def test_the_failure_names_the_record_and_the_movies_behind_it(story: Story) -> 
     assert top.replace("\t", "\\t") in printed
 
 
+def test_the_steps_of_the_failure_end_in_it_and_show_the_user(story: Story) -> None:
+    crash, replay = story.found["crash"], story.found["steps"]
+    assert (replay["verdict"], replay["rows"]) == ("reproduced", 2)
+    values = [
+        (step["name"], step["kind"], record["value"])
+        for step in replay["steps"]
+        for record in step["records"]
+    ]
+    sources = {text for _, kind, text in values if kind == "source"}
+    assert sources == {row["text"] for row in crash["failure"]["sources"]}
+    error = crash["failure"]
+    assert values[-1] == ("flatMap", "operator", f"{error['error']}: {error['message']}")
+    birthday = next(text for text in sources if "\t" not in text)
+    user, genres = next(text for text in sources if "\t" in text).split("\t")
+    decade = (2012 - int(birthday.split(",")[1][:4])) // 10 * 10
+    assert [json.loads(text) for name, _, text in values if name == "join"] == [[user, [genres, decade]]]
+
+
 def test_the_children_are_users_with_the_day_of_their_registration(story: Story) -> None:
     liking = {
         line.split("\t")[0]
@@ -87,6 +105,31 @@ def test_the_children_are_users_with_the_day_of_their_registration(story: Story)
     assert (texts(children["users"]), children["exact"]) == (expected, True)
     row = next(row for row in story.rows("second/ages") if row[:2] == ["Drama", "0"])
     assert int(row[2]) == len(expected) > 1
+
+
+def test_without_the_children_the_result_is_that_of_the_other_users(story: Story) -> None:
+    """The last job, by loops, on what the one before has written."""
+    left_out = set(texts(story.found["children"]["users"]))
+    decades = {
+        line.split(",")[0]: (2012 - int(line.split(",")[1][:4])) // 10 * 10
+        for line in story.lines("users")
+        if line not in left_out
+    }
+    counts = Counter(
+        (genre, decades[user])
+        for user, *genres in story.rows("second/top")
+        for genre in genres
+        if genre != "-" and user in decades
+    )
+    expected = Counter(f"{genre},{decade},{count}" for (genre, decade), count in counts.items())
+    before = Counter(",".join(row) for row in story.rows("second/ages"))
+    replay = story.found["without"]
+    [diff] = replay["diff"]
+    assert replay["rows"] == len(left_out)
+    gone = Counter(diff["gone"]) + Counter(row["was"] for row in diff["changed"])
+    new = Counter(diff["new"]) + Counter(row["is"] for row in diff["changed"])
+    assert (gone, new) == (before - expected, expected - before)
+    assert any(text.startswith("Drama,0,") for text in gone)
 
 
 def test_the_highest_score_is_made_of_a_movie_that_names_a_genre_five_times(story: Story) -> None:
