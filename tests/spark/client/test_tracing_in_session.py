@@ -50,11 +50,12 @@ class Ran:
 def ran(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     folder = tmp_path_factory.mktemp("orders")
     orders = write(folder / "orders.csv", ORDERS)
-    with session({**servers.conf, "spark.sql.shuffle.partitions": "2"}) as context:
+    conf = {"spark.sql.shuffle.partitions": "2", "spark.lineage.pace": "true"}
+    with session({**servers.conf, **conf}) as context:
         lines = context.textFile(str(orders), 2).filter(lambda line: not line.startswith("shop,"))
         paid = lines.map(lambda line: line.split(",")).filter(lambda order: order[1] == "paid")
         sums = paid.map(lambda order: (order[0], int(order[2]))).reduceByKey(operator.add, 2)
-        sums.map(lambda total: f"{total[0]},{total[1]}").saveAsTextFile(str(folder / "sums"))
+        sums.map(as_line).saveAsTextFile(str(folder / "sums"))
         yield Ran(folder, paid, sums)
 
 
@@ -146,6 +147,18 @@ def fails(order: list[str]) -> list[str]:
     if order[2] == "5":
         raise ValueError("no amount")
     return order
+
+
+def as_line(total: tuple[str, int]) -> str:
+    if total[0] == "East":
+        time.sleep(0.4)
+    return f"{total[0]},{total[1]}"
+
+
+def test_the_record_that_took_long_is_named_in_the_session(ran: Ran) -> None:
+    slow = trace.slow()  # type: ignore[attr-defined] # functions take attributes
+    rows = {tuple(row.text for row in record.sources) for record in slow if record.name == "map"}
+    assert ("East,paid,3",) in rows
 
 
 def test_it_goes_step_by_step(ran: Ran, capsys: pytest.CaptureFixture[str]) -> None:
