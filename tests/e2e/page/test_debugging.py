@@ -25,11 +25,13 @@ from lineage_service.lineage import (
     StepRecord,
     UsedRows,
 )
+from spark_agent import contract
 from tests.support.e2e.browser import opened, served, violations
 from tests.support.failed_applications import StoredFailures, run_failed
 from tests.support.file_applications import APP as FAILED_APP
 from tests.support.flat_maps import APP, SINK, add_flat_map
 from tests.support.lanes import sampled
+from tests.support.lineage_messages import event
 
 SHOPS = ("North", "South", "West")
 PARTITIONS, ROWS = 8, 30
@@ -347,6 +349,17 @@ def test_a_failure_leads_to_why_and_to_what_its_records_share(page, tmp_path):
         page.get_by_role("link", name="What do the input rows of these records share?").click()
         expect(page.get_by_label("the records that made tasks fail are bad, too")).to_be_checked()
         page.errors.clear()  # nothing else was collected, so there is nothing to compare with: a 422
+
+
+def test_why_names_records_that_took_long_at_its_operations(page, tmp_path):
+    stored = StoredFailures(tmp_path, [4])
+    about = {"run": 9, "split": 0, "attempt": 1, "stage": 3, "action": 2, "input": 0, "nodes": [1, 2]}
+    stored.add(event(contract.RUN_COMMITTED, **about, inputs=4, outputs=4, slow=[[1, 2, 310]]))
+    with served(create_app(stored.queries)) as address:
+        page.goto(f"{address}#/app/{FAILED_APP}/why?node=2&partition=0&offset=2")
+        slow = page.locator("section[aria-label='Slow records on its way'] li")
+        expect(slow).to_contain_text("map took 310 ms for read#0#2")
+        expect(slow.get_by_role("link", name="in.txt:3")).to_be_visible()
 
 
 def test_a_record_that_only_a_failed_task_has_read_says_so(page, tmp_path):
