@@ -23,6 +23,10 @@ export const rowsLine = (application: string, start: Start, ...more: string[]): 
 export const replayLine = (application: string, start: Start, ...more: string[]): string =>
   [wordsOf("replay", application, start), ...more, YOUR_COMMAND].join(" ");
 
+/** How far an output row moves without each of its input rows. */
+export const influenceLine = (application: string, start: Start): string =>
+  `${wordsOf("influence", application, start)} ${YOUR_COMMAND}`;
+
 /** Looks for the fewest of the input rows on which the record is still wrong, or its task still fails. */
 export function siftLine(application: string, start: Start): string | null {
   const flags = "failure" in start ? `--crash --failure ${start.failure}` : wrongFlag(start);
@@ -38,7 +42,7 @@ function wrongFlag(start: Start): string | null {
 export const namedReplayLine = (application: string, mode: "only" | "without", rows: readonly NamedRows[]): string =>
   `${lineOf(["replay", application], { [mode]: rowNames(rows) })} ${YOUR_COMMAND}`;
 
-function wordsOf(command: "rows" | "replay", application: string, start: Start): string {
+function wordsOf(command: "rows" | "replay" | "influence", application: string, start: Start): string {
   const { record, flags } = startWords(start);
   // Of a condition all rows are meant without a word for it.
   return lineOf([command, application, ...record.filter((word) => word !== "--all")], flags);

@@ -61,6 +61,7 @@ test("a failure is no output, and an input cannot be made again", () => {
   expect(linesOf("app", { record: "write#0#3", node: "8" }).map(([, line]) => line)).toEqual([
     'lineage replay app "write#0#3" --node 8 --step -- YOUR COMMAND',
     'lineage sift app --wrong "8#write#0#3" -- YOUR COMMAND',
+    'lineage influence app "write#0#3" --node 8 -- YOUR COMMAND',
     'lineage rows app "write#0#3" --node 8 --extract fixture',
   ]);
   expect(linesOf("app", { record: "read#0#3" }).map(([, line]) => line)).toEqual([

@@ -1,7 +1,7 @@
 // What concerns one record among the answers about its application, and commands to go on with. Pure.
 
 import type { Failure, Replay, ReplayedOutput } from "../api";
-import { isOutput, replayLine, rowsLine, siftLine } from "../reruns";
+import { influenceLine, isOutput, replayLine, rowsLine, siftLine } from "../reruns";
 import type { Start } from "../route";
 import type { DirectedTrace } from "../trace/model";
 import type { Remark, TraceRecord } from "../trace/results";
@@ -64,6 +64,7 @@ export function linesOf(application: string, start: Start): [string, string][] {
     ],
   ];
   if (sift !== null) lines.push([isFailure ? SIFT_OF_FAILURE : SIFT_OF_OUTPUT, sift]);
+  if (!isFailure) lines.push(["How far does it move without each of these rows?", influenceLine(application, start)]);
   return [...lines, rows];
 }
 
