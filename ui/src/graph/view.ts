@@ -48,6 +48,7 @@ export function graphView(
   let route = first;
   const closing = new AbortController();
   let layoutRun = new AbortController();
+  let markRun = new AbortController();
   let canvas: Drawing<Picture> | null = null;
   let loaded: { whole: Graph; graph: Graph; alike: ReadonlyMap<string, readonly Operation[]>; all: Group[] } | null =
     null;
@@ -99,17 +100,21 @@ export function graphView(
 
   /** Marks the operations whose tasks behave oddly, if the address wants it. */
   const loadUnusual = async () => {
+    markRun.abort(); // an answer that comes late marks nothing
+    markRun = new AbortController();
+    const { signal } = markRun;
     unusual.clear();
     try {
       if (isMarked()) {
-        const suspects = await context.client.suspects(id, { limit: MOST_SUSPECTS }, { signal: closing.signal });
+        const suspects = await context.client.suspects(id, { limit: MOST_SUSPECTS }, { signal });
+        if (signal.aborted) return;
         for (const [node, tasks] of unusualOf(suspects)) unusual.set(node, tasks);
         context.announce(`${count(unusual.size, "operation")} with unusual tasks`);
       }
       if (loaded !== null) showOperations(loaded.whole);
       await draw();
     } catch (error) {
-      if (isAbort(error) || closing.signal.aborted) return;
+      if (isAbort(error) || signal.aborted) return;
       replace(marking, notice("caution", "Who behaves oddly could not be asked."));
     }
   };
@@ -304,6 +309,7 @@ export function graphView(
     close() {
       closing.abort();
       layoutRun.abort();
+      markRun.abort();
       canvas?.close();
     },
   };
