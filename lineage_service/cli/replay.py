@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from lineage_service.cli.local_paths import is_file, is_there
 from lineage_service.cli.original_files import changed_inputs, input_paths, output_paths
 from lineage_service.cli.query.output import Output
 from lineage_service.cli.query.start import store_queries
@@ -33,7 +34,8 @@ from lineage_service.replays.specification import (
     check_rows,
     row_set_json,
     watched_sources,
-    with_texts,
+    with_blocks,
+    with_places,
 )
 from lineage_service.replays.steps import StepReader
 from lineage_service.settings import Settings
@@ -233,7 +235,7 @@ class _Chosen:
             watched = watched_sources(row_set["sources"]) if options.step else ()
             plan = Plan(mode="all", sources=(), strategy="watch", watched=watched)
             return self._request(plan, row_set, asked)
-        sources = with_texts(self._application_id, row_set["sources"], self._queries.source_files)
+        sources = with_places(self._application_id, row_set["sources"], self._queries.source_files)
         return self._request(Plan(mode="only", sources=sources), row_set, asked, failure)
 
     def _without(self) -> Request:
@@ -246,10 +248,11 @@ class _Chosen:
                 sources.append(source)
         if not sources:
             raise InvalidQueryError("the row set names no rows to leave out")
-        plan = Plan(mode="without", sources=tuple(sources))
-        if not self._options.affected:
-            return self._request(plan, row_set)
         files = self._queries.source_files
+        if not self._options.affected:
+            plan = Plan(mode="without", sources=with_blocks(self._application_id, sources, files))
+            return self._request(plan, row_set)
+        plan = Plan(mode="without", sources=tuple(sources))
         reader = AffectedRows(self._queries, self._application_id, files, self._arrival)
         first = reader.begin(plan)
         request = self._request(first.plan, row_set)
@@ -262,7 +265,7 @@ class _Chosen:
     def _rows(self, text: str) -> dict[str, Any]:
         """A row set from its file, or of rows that are named."""
         path = Path(text)
-        if not path.is_file():
+        if not is_file(text):
             rows = named_rows(text, _whole)
             return self._checked(text, row_set_json(self._named(rows)))
         try:
@@ -339,4 +342,4 @@ def _asked(row_set: dict[str, Any]) -> tuple[AskedRecord, ...]:
 
 def _whole(path: str) -> str:
     """As jobs name it: from the root, where it is on this machine."""
-    return str(Path(path).absolute()) if Path(path).exists() else path
+    return str(Path(path).absolute()) if is_there(path) else path

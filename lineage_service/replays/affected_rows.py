@@ -18,7 +18,7 @@ from lineage_service.lineage import Graph, Node, Trace
 from lineage_service.queries import Queries, RecordQuery, RowSetQuery, StartQuery, TraceQuery
 from lineage_service.replays.arrival import Arrival
 from lineage_service.replays.errors import ReplayError
-from lineage_service.replays.specification import Plan, RowTexts, Source, row_set_json, with_texts
+from lineage_service.replays.specification import Plan, RowTexts, Source, row_set_json, with_places
 from lineage_service.replays.ways import RecordId, ways_of
 from lineage_service.tracing.query.dataset_rows import MOST_STARTS
 from spark_agent.contract.row_sets import ranges_of, rows_in
@@ -153,7 +153,7 @@ class AffectedRows:
             else dict(source)
             for source in sources
         ]
-        texts = with_texts(self._original, listed, self._texts)
+        texts = with_places(self._original, listed, self._texts)
         return replace(left_out, mode="only", sources=texts)
 
     # -- groups that changed records enter ----------------------------------------------------------------
@@ -164,7 +164,7 @@ class AffectedRows:
             StartQuery(node=str(source["node"]), partition=split["split"], offset=offset)
             for source in affected.plan.restricted
             for split in source.get("splits", ())
-            for offset in affected.plan.places(split)
+            for offset in affected.plan.places(source, split)
         )
         if not starts:
             return set()

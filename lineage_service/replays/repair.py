@@ -19,7 +19,7 @@ from lineage_service.lineage import AskedRecord, Node
 from lineage_service.queries import Queries, RowSetQuery, StartQuery, TraceQuery
 from lineage_service.replays.arrival import Arrival
 from lineage_service.replays.replay_runs import Added
-from lineage_service.replays.specification import Plan, Source, row_set_json, with_texts
+from lineage_service.replays.specification import Plan, Source, row_set_json, with_places
 from lineage_service.replays.ways import Astray, RecordId, Step, Ways, records_astray, ways_of
 from spark_agent.contract.row_sets import ranges_of, rows_in
 
@@ -94,8 +94,8 @@ class RowRepair:
         name, _ = was.nodes.get(astray[0].at, ("an operation", ""))
         if not added:
             return Added(None, f"records pass {name} that did not before, and no more rows of them are known")
-        extended = [_without_texts(source) for source in _with_rows(plan.sources, added)]
-        sources = with_texts(self._original, extended, self._texts)
+        extended = [_without_contents(source) for source in _with_rows(plan.sources, added)]
+        sources = with_places(self._original, extended, self._texts)
         count = f"{len(added):,} row{'' if len(added) == 1 else 's'} added"
         groups = f"{len(astray):,} record{' went' if len(astray) == 1 else 's went'}"
         return Added(
@@ -177,7 +177,7 @@ def _starts_in_replay(plan: Plan) -> list[StartQuery]:
         StartQuery(node=str(source["node"]), partition=split["split"], offset=offset)
         for source in plan.restricted
         for split in source.get("splits", ())
-        for offset in plan.places(split)
+        for offset in plan.places(source, split)
     ]
 
 
@@ -215,5 +215,5 @@ def _extended(source: Source, added: Files) -> Source:
     }
 
 
-def _without_texts(source: Source) -> Source:
-    return {name: value for name, value in source.items() if name != "texts"}
+def _without_contents(source: Source) -> Source:
+    return {name: value for name, value in source.items() if name not in ("texts", "blocks")}

@@ -26,6 +26,8 @@ __all__ = [
     "row_set_json",
     "spec_of",
     "watched_sources",
+    "with_blocks",
+    "with_places",
     "with_texts",
 ]
 
@@ -37,9 +39,11 @@ Source = dict[str, Any]
 
 
 class RowTexts(Protocol):
-    """The texts of rows of sources, by node (`tracing.query.source_files`)."""
+    """Where the rows of sources are, and their texts (`tracing.query.source_files`)."""
 
     def texts(self, application_id: str, sources: Sequence[Mapping[str, Any]]) -> Mapping[int, Any]: ...
+
+    def blocks(self, application_id: str, source: Mapping[str, Any]) -> Any: ...
 
     def named(self, application_id: str, rows: Sequence[tuple[str, int]]) -> RowSet: ...
 
@@ -77,10 +81,10 @@ class Plan:
         totals = [source.get("total") for source in self.restricted]
         return None if None in totals else sum(total or 0 for total in totals)
 
-    def places(self, split: Mapping[str, Any]) -> Iterable[int]:
-        """The positions that rows of a partition of a source have in the replay."""
+    def places(self, source: Source, split: Mapping[str, Any]) -> Iterable[int]:
+        """The positions that rows of a partition of a source have in the replay. Scans keep theirs."""
         positions = split["positions"]
-        if self.mode != "only" or self.keeps_positions:
+        if self.mode != "only" or self.keeps_positions or "blocks" in source:
             return rows_in(positions)
         return range(sum(count for _, count in positions))
 
@@ -155,6 +159,24 @@ def with_texts(application_id: str, sources: Sequence[Source], texts: RowTexts) 
             "texts": {split: list(lines) for split, lines in of_node[source["node"]].texts.items()},
         }
         for source in sources
+    )
+
+
+def with_places(application_id: str, sources: Sequence[Source], texts: RowTexts) -> tuple[Source, ...]:
+    """Sources with what a run on their rows alone reads: their lines, or the blocks of their files."""
+    return with_texts(application_id, with_blocks(application_id, sources, texts), texts)
+
+
+def with_blocks(application_id: str, sources: Sequence[Source], texts: RowTexts) -> tuple[Source, ...]:
+    """Sources, those that are scans of DataFrames with the blocks of their files, where these are known."""
+    scanned = [texts.blocks(application_id, source) for source in sources]
+    return tuple(
+        source
+        if scan is None
+        else {**source, "why": scan.why}
+        if scan.blocks is None
+        else {**source, "blocks": scan.blocks}
+        for source, scan in zip(sources, scanned, strict=True)
     )
 
 

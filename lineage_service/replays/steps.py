@@ -191,7 +191,7 @@ def _rows_in_replay(plan: Plan) -> tuple[StartQuery, ...]:
         StartQuery(node=str(source["node"]), partition=split["split"], offset=offset)
         for source in (plan.restricted if plan.mode == "only" else plan.watched)
         for split in source.get("splits", ())
-        for offset in plan.places(split)
+        for offset in plan.places(source, split)
     )
 
 

@@ -13,8 +13,8 @@ from typing import Any
 from spark_agent.contract.errors import ContractError
 from spark_agent.contract.field_types import Boolean, Integer, ListOf, MapOf, Object, OneOf, Text
 from spark_agent.contract.ids import APPLICATION_ID, APPLICATION_ID_RULE
-from spark_agent.contract.limits import MAX_NUMBER
-from spark_agent.contract.row_sets import ROW_SOURCE, count_rows
+from spark_agent.contract.limits import MAX_NUMBER, MAX_POSITION
+from spark_agent.contract.row_sets import RANGES, ROW_SOURCE, count_rows
 
 __all__ = [
     "INFLUENCE",
@@ -46,15 +46,23 @@ MODES = ("only", "without", "replace", "all")
 STRATEGIES = ("rows", "repair", "watch")
 
 _TEXT, _FLAG = Text(), Boolean()
+_POSITION = Integer(MAX_POSITION)
 _PATH = Text(r"/[^\u0000]*", "an absolute path")
+#: A block of a file that a scan read: `length` bytes from `start` on, with the rows that are named. They are
+#: counted from its first one. `row`: which row of the file that is, where the file knows.
+_BLOCK = Object(
+    {"path": _TEXT, "start": _POSITION, "length": _POSITION, "rows": RANGES}, {"row": _POSITION | None}
+)
 #: A source as in a row set. `texts`: the lines to read, by partition, in the place of its file.
 #: `replaced`: the new text of a record, by partition and position in it.
+#: `blocks`: of a scan of a DataFrame, all that the original read.
 _SOURCE = Object(
     {**ROW_SOURCE.required},
     {
         **ROW_SOURCE.optional,
         "texts": MapOf(ListOf(_TEXT), "[0-9]+") | None,
         "replaced": MapOf(MapOf(_TEXT, "[0-9]+"), "[0-9]+") | None,
+        "blocks": ListOf(_BLOCK) | None,
     },
 )
 REPLAY_SPEC = Object(

@@ -58,6 +58,7 @@ class Catalyst:
         self._join = plans.Join
         self._inner = singleton(catalyst.plans, "Inner")
         self._not = expressions.Not
+        self._at_least = expressions.GreaterThanOrEqual
         self._if = expressions.If
         self._both = expressions.And
         self._is_null = expressions.IsNull
@@ -215,6 +216,10 @@ class Catalyst:
     def same(self, one: Expression, other: Expression) -> Expression:
         """Are they equal, null and null too?"""
         return self._equal(one, other)
+
+    def is_positive(self, number: Expression) -> Expression:
+        """Is a long 0 or more?"""
+        return self._at_least(number, self.long(0))
 
     def field(self, struct: Expression, ordinal: int) -> Expression:
         return self._field(struct, ordinal, self.none)

@@ -8,7 +8,9 @@ Knows what the classes are called and how they are made, and nothing of plans.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,7 +36,7 @@ _CLASSES = {
         "LineageRoundRobin",
         "LineageReads",
     ),
-    "capture": ("TapSpec", "FrameSpec"),
+    "capture": ("TapSpec", "FrameSpec", "KeptRows"),
     "delivery": ("AgentConfig", "ManifestAccumulator"),
     "plan": (
         "PlanReader",
@@ -132,13 +134,30 @@ class Jvm:
         *,
         is_striped: bool = False,
         is_of_branch: bool = False,
+        kept: Any = None,
     ) -> Any:
         """A LineageSource; `row_index` is the expression of a row's index in its file, where there is one.
 
-        `is_of_branch` says that it may be compiled into one piece with a union.
+        `is_of_branch` says that it may be compiled into one piece with a union. With `kept` (`kept_rows`) the
+        id of a row that is dropped is negative.
         """
         new = self._branch_source if is_of_branch else self._source
-        return new(config, node, is_striped, self.seq([] if row_index is None else [row_index]))
+        return new(config, node, is_striped, kept, self.seq([] if row_index is None else [row_index]))
+
+    def kept_rows(self, blocks: Sequence[Mapping[str, Any]], *, is_without: bool) -> Any:
+        """KeptRows of the blocks of a replay's spec."""
+        paths = list(dict.fromkeys(str(block["path"]) for block in blocks))
+        numbers_of = {path: number for number, path in enumerate(paths)}
+        numbers = array("q")
+        for block in blocks:
+            row = block.get("row", -1)
+            numbers.extend((numbers_of[block["path"]], block["start"], block["length"], row))
+            numbers.append(len(block["rows"]))
+            for range_ in block["rows"]:
+                numbers.extend(range_)
+        if sys.byteorder == "little":
+            numbers.byteswap()
+        return self._classes.KeptRows(is_without, self.java_list(paths), numbers.tobytes())
 
     def tap(
         self,

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from lineage_service.cli.local_paths import is_there
 from lineage_service.cli.query.datasets import COLOURS, more_notes
 from lineage_service.cli.query.output import (
     Output,
@@ -67,7 +68,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
 def _whole(name: str) -> str:
     """As jobs name it: from the root, where it is a file or folder of this machine."""
     is_relative = not name.startswith("/") and "://" not in name
-    return str(Path(name).absolute()) if is_relative and Path(name).exists() else name
+    return str(Path(name).absolute()) if is_relative and is_there(name) else name
 
 
 def _notes(page: DatasetPage) -> list[str]:

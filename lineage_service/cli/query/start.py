@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lineage_service.cli.local_paths import is_there
 from lineage_service.cli.stores import open_lineage, open_queries
 from lineage_service.errors import InvalidQueryError, NotFoundError, UnknownApplicationError
 from lineage_service.newest_application import LAST, NoApplicationError
@@ -116,7 +117,7 @@ def start_of(text: str | None, key: str | None, node: str | None) -> dict[str, A
             raise InvalidQueryError("--key needs --node: the operation whose records have that key")
         return {"key": key, "node": node}
     path, row = line_of_file(text or "")
-    if row is not None and ("#" not in path or Path(path).exists()):
+    if row is not None and ("#" not in path or is_there(path)):
         return {"path": path, "row": row, "node": node}
     if "#" not in (text or ""):
         raise InvalidQueryError(f"{text!r} is neither FILE:LINE nor a record id such as write#0#12")
@@ -126,7 +127,7 @@ def start_of(text: str | None, key: str | None, node: str | None) -> dict[str, A
 def line_of_file(text: str) -> tuple[str, int | None]:
     """The path and the row of FILE:LINE; of a path alone, None. Raises InvalidQueryError."""
     path, _, line = text.rpartition(":")
-    if not (path and line.isascii() and line.isdigit()) or Path(text).exists():
+    if not (path and line.isascii() and line.isdigit()) or is_there(text):
         return _whole(text), None
     if int(line) < 1:
         raise InvalidQueryError(f"{text}: lines count from 1")
@@ -137,7 +138,7 @@ def _whole(path: str) -> str:
     """As jobs name it: from the root, where it is on this machine, or a glob in a folder that is."""
     whole = Path(path).absolute()
     is_glob = any(sign in path for sign in "*?[") and "/" in path and "://" not in path
-    return str(whole) if Path(path).exists() or is_glob else path
+    return str(whole) if is_there(path) or is_glob else path
 
 
 def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:

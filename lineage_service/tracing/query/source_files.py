@@ -21,13 +21,14 @@ from lineage_service.tracing.files.file_systems import UnreadableError
 from lineage_service.tracing.files.input_texts import MOST_BYTES, MOST_ROWS, InputTexts, UnsureTextError
 from lineage_service.tracing.files.partition_states import file_states
 from lineage_service.tracing.files.record_location import RecordLocations
+from lineage_service.tracing.files.scan_blocks import UnknownBlockError, blocks_of
 from lineage_service.tracing.files.source_rows import change_of
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.query.open_applications import Opened
 from lineage_service.tracing.query.row_sets import RowSets, sources_of
 from spark_agent.contract.row_sets import rows_in
 
-__all__ = ["InputFile", "SourceFiles", "SourceTexts"]
+__all__ = ["InputFile", "SourceBlocks", "SourceFiles", "SourceTexts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +53,17 @@ class SourceTexts:
     """
 
     texts: Mapping[str, Sequence[str]] | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceBlocks:
+    """The blocks of files that a scan of a DataFrame read, with the chosen rows (`files.scan_blocks`).
+
+    None where rows cannot be chosen by them: `why` says for which reason.
+    """
+
+    blocks: Sequence[Mapping[str, Any]] | None
     why: str = ""
 
 
@@ -206,6 +218,19 @@ class SourceFiles:
                 raise UnsureTextError(f"the rows that are meant are more than {MOST_BYTES:,} bytes")
             texts[str(number)] = lines
         return texts
+
+    def blocks(self, application_id: str, source: Mapping[str, Any]) -> SourceBlocks | None:
+        """Of a source of a row set in JSON; None if it is no scan of a DataFrame, or meant as a whole."""
+        node = self._open(application_id).graph.topology.nodes[int(source["node"])]
+        if not node.by_id or source["whole"]:
+            return None
+        if source.get("why"):  # which rows of its files its records are is not known of all
+            return SourceBlocks(None, str(source["why"]))
+        splits = {int(split["split"]): split["positions"] for split in source.get("splits", ())}
+        try:
+            return SourceBlocks(blocks_of(node.partitions, splits))
+        except UnknownBlockError as error:
+            return SourceBlocks(None, str(error))
 
     def row_texts(
         self, application_id: str, node: int, split: int, positions: Sequence[int], check: Check = unlimited

@@ -168,6 +168,15 @@ class Replay:
         """What a source that was just made is read as. `is_copy`: of what this replay has written."""
         return self._restriction.of_rdd(dataset, node, is_copy=is_copy)
 
+    def blocks_of(
+        self, number: int, name: str, site: str, roots: Sequence[str]
+    ) -> Sequence[Mapping[str, Any]] | None:
+        """The blocks of a DataFrame's scan, with the rows that are meant; None where all of it is read."""
+        is_copy = any(self.outputs.holds(root) for root in roots)
+        blocks: Sequence[Mapping[str, Any]] | None
+        blocks = self._restriction.blocks_of(number, name, site, is_copy=is_copy)
+        return blocks
+
     # -- sinks -----------------------------------------------------------------------------------------
 
     def redirected(self, number: int, name: str, site: str, path: str, format: str) -> str:

@@ -1,13 +1,14 @@
-"""Restricts the sources of a replay's RDDs to the rows that its spec names.
+"""Restricts the sources of a replay to the rows that its spec names.
 
-A source is known by the number of its node; its operation and its line must be those of the original. It
-keeps its partitions, the order of its records, its node and the form in which others read it. Only its
-records are fewer, and numbered anew. Where a source cannot be restricted it is read whole, and why is said.
+A source is known by the number of its node; its operation and its line must be those of the original. A
+source of RDDs keeps its partitions, the order of its records, its node and the form in which others read it.
+Only its records are fewer, and numbered anew. A scan of a DataFrame drops rows once they are numbered.
+Where a source cannot be restricted it is read whole, and why is said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from spark_agent.driver.monkeypatch import rdd_module
@@ -25,7 +26,8 @@ Source = Mapping[str, Any]
 #: Sources whose records are whole files.
 _OF_FILES = ("binaryFiles", "wholeTextFiles")
 NOT_NAMED = "the row set does not name it"
-_OF_FRAMES = "sources of DataFrames are not restricted"
+_OF_FRAMES = "rows of DataFrames can be chosen of files only, in queries whose records are followed"
+_REPLACED = "only lines of textFile can be replaced"
 _WRITTEN_HERE = (
     "this replay wrote it before: all of that is read, since positions of the original do not hold for it"
 )
@@ -43,17 +45,15 @@ class Restriction:
         sources = () if is_other else spec["sources"]
         self._sources: dict[int, Source] = {source["node"]: source for source in sources}
         self._reported: set[int] = set()
+        self._of_frames: dict[int, str] = {}  # scans of DataFrames: why they are read whole, "" if not
 
     def of_rdd(self, dataset: Any, node: Node, *, is_copy: bool) -> Any:
         """The RDD in place of a source that was just made. `is_copy`: it reads what this replay has written.
 
         Called outside of an operation, so that RDDs which are made here have no nodes.
         """
-        source = self._sources.get(node.number)
         try:
-            if source is None or source["whole"]:
-                why = NOT_NAMED if source is None else source.get("why") or "all its rows are meant"
-                raise CannotRestrictError(why)
+            source = self._named(node.number)
             self._compare(source, node.number, node.name, node.call_site)
             restricted, way = self._restricted(dataset, node, source, is_copy=is_copy)
         except CannotRestrictError as reason:
@@ -69,7 +69,42 @@ class Restriction:
         if number not in self._reported:
             source = self._sources.get(number)
             is_meant = source is not None and not source["whole"]
-            self._note(number, name, call_site, "whole", _OF_FRAMES if is_meant else NOT_NAMED)
+            why = self._of_frames.get(number, _OF_FRAMES if is_meant else NOT_NAMED)
+            self._note(number, name, call_site, "whole" if why else "filter", why)
+
+    def blocks_of(
+        self, number: int, name: str, call_site: str, *, is_copy: bool
+    ) -> Sequence[Mapping[str, Any]] | None:
+        """The blocks of a scan's source in the spec; None where all of it is read."""
+        try:
+            blocks = self._blocks(self._named(number), number, name, call_site, is_copy=is_copy)
+        except CannotRestrictError as reason:
+            self._of_frames[number] = str(reason)
+            return None
+        self._of_frames[number] = ""
+        return blocks
+
+    def _blocks(
+        self, source: Source, number: int, name: str, call_site: str, *, is_copy: bool
+    ) -> Sequence[Mapping[str, Any]]:
+        """Raises CannotRestrictError."""
+        self._compare(source, number, name, call_site)
+        if is_copy:
+            raise CannotRestrictError(_WRITTEN_HERE)
+        if self._mode == "replace":
+            raise CannotRestrictError(_REPLACED)
+        blocks: Sequence[Mapping[str, Any]] | None = source.get("blocks")
+        if blocks is None:
+            raise CannotRestrictError(source.get("why") or _OF_FRAMES)
+        return blocks
+
+    def _named(self, number: int) -> Source:
+        """The source in the spec. Raises CannotRestrictError where it is not there, or meant as a whole."""
+        source = self._sources.get(number)
+        if source is None or source["whole"]:
+            why = NOT_NAMED if source is None else source.get("why") or "all its rows are meant"
+            raise CannotRestrictError(why)
+        return source
 
     def end(self) -> None:
         """Say which sources of the original were not read."""
@@ -115,7 +150,7 @@ class Restriction:
         if self._mode != "replace":
             return Keep(positions, is_without=self._mode == "without")
         if not is_text:
-            raise CannotRestrictError("only lines of textFile can be replaced")
+            raise CannotRestrictError(_REPLACED)
         replaced = {
             int(split): {int(position): text for position, text in texts.items()}
             for split, texts in (source.get("replaced") or {}).items()

@@ -27,9 +27,19 @@ Ids = list[tuple[Expression, int]]
 class Taps(Protocol):
     """Makes the expressions that number rows and write ids."""
 
+    def kept(self, node: PlanNode, roots: Sequence[str]) -> Any:
+        """Which rows of a source in these folders a replay keeps; None: all, and of what is no replay."""
+
     def source(
-        self, node: int, row_index: Expression | None, *, is_striped: bool, is_of_branch: bool
-    ) -> Expression: ...
+        self,
+        node: int,
+        row_index: Expression | None,
+        kept: Any = None,
+        *,
+        is_striped: bool,
+        is_of_branch: bool,
+    ) -> Expression:
+        """The id of each row; with `kept` that of a row which is dropped is negative."""
 
     def tap(
         self,

@@ -10,10 +10,12 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from spark_agent.sql.rewrite.plan_nodes import PlanNode
 from spark_agent.sql.rewrite.plan_walk import Ids
 from spark_agent.sql.types import Expression, OutputFiles
 
 if TYPE_CHECKING:
+    from spark_agent.driver.replay.replay import Replay
     from spark_agent.driver.session import Session
     from spark_agent.sql.jvm_gateway import Jvm
 
@@ -21,14 +23,31 @@ if TYPE_CHECKING:
 class PlanTaps:
     """The taps of one plan. With `is_persisted` its rows are to be cached or checkpointed."""
 
-    def __init__(self, jvm: Jvm, config: Any, *, is_persisted: bool = False) -> None:
-        self._jvm, self._config, self._is_persisted = jvm, config, is_persisted
+    def __init__(
+        self, jvm: Jvm, config: Any, replay: Replay | None = None, *, is_persisted: bool = False
+    ) -> None:
+        self._jvm, self._config, self._replay = jvm, config, replay
+        self._is_persisted = is_persisted
+
+    def kept(self, node: PlanNode, roots: Sequence[str]) -> Any:
+        if self._replay is None:
+            return None
+        blocks = self._replay.blocks_of(node.number, node.name, node.call_site, roots)
+        if blocks is None:
+            return None
+        return self._jvm.kept_rows(blocks, is_without=self._replay.mode == "without")
 
     def source(
-        self, node: int, row_index: Expression | None, *, is_striped: bool, is_of_branch: bool
+        self,
+        node: int,
+        row_index: Expression | None,
+        kept: Any = None,
+        *,
+        is_striped: bool,
+        is_of_branch: bool,
     ) -> Expression:
         return self._jvm.source(
-            self._config, node, row_index, is_striped=is_striped, is_of_branch=is_of_branch
+            self._config, node, row_index, is_striped=is_striped, is_of_branch=is_of_branch, kept=kept
         )
 
     def tap(
@@ -86,7 +105,7 @@ class TapFactory:
                     session.notices.say,
                 )
                 self._jvm.ship()
-        return PlanTaps(self._jvm, self._config, is_persisted=is_persisted)
+        return PlanTaps(self._jvm, self._config, self._session.replay, is_persisted=is_persisted)
 
     def none(self) -> PlanTaps:
         """For a plan that stays as it is."""

@@ -42,6 +42,7 @@ def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten
         dataset = endpoint.dataset if leaf.kind == "LogicalRelation" else None
     persisted = walk.scans.persisted_node(plan, leaf)
     parent = walk.scans.rdd_node(plan, leaf) if persisted is None else persisted
+    kept = None
     if parent is not None:
         number = parent
         schema = None if persisted is not None else walk.scans.schema(plan, leaf)
@@ -49,6 +50,8 @@ def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten
     else:
         node = _source(walk, plan, leaf, description, dataset)
         number = node.number
+        if leaf.files is not None:
+            kept = walk.taps.kept(node, leaf.files["roots"])
     node.is_prefiltered |= any(map(walk.catalyst.may_fail, pushed))
     indexed = walk.scans.with_row_index(plan, leaf) if persisted is None else None
     scanned, row_index = indexed if indexed is not None else (plan, None)
@@ -57,12 +60,18 @@ def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten
     # What is persisted has reported its records when it was made: they need only be numbered again.
     if persisted is None:
         ids = walk.taps.source(
-            number, row_index, is_striped=walk.scans.is_striped(leaf), is_of_branch=walk.is_of_branch
+            number,
+            row_index,
+            kept,
+            is_striped=walk.scans.is_striped(leaf),
+            is_of_branch=walk.is_of_branch,
         )
     else:
         ids = walk.catalyst.position()
     column = walk.catalyst.alias(ids, f"lineage_{number}")
     numbered = walk.catalyst.project_as(plan, scanned, [column])
+    if kept is not None:
+        numbered = walk.catalyst.filter(walk.catalyst.is_positive(column.toAttribute()), numbered)
     return Rewritten(numbered, [(column.toAttribute(), number)], node.number)
 
 

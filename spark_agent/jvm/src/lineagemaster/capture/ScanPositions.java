@@ -26,6 +26,9 @@ public final class ScanPositions {
   private UTF8String path; // Spark makes a new one for each file block, so the very object tells them apart
   private long shift; // position = row index + shift, in the current part
   private long next; // the first position that is free
+  private final KeptRows kept; // of a replay; null: all rows are kept
+  private KeptRows.Cursor keptOfBlock;
+  private long blockFirst; // the position of the first row of the current block
   private Runnable joinTask; // adds this pass to its task; null once that is done
   private final ArrayList<FilePart> parts = new ArrayList<>();
 
@@ -67,19 +70,22 @@ public final class ScanPositions {
     }
   }
 
-  private ScanPositions(int partition, boolean isByRow, boolean isStriped) {
+  private ScanPositions(int partition, boolean isByRow, boolean isStriped, KeptRows kept) {
     this.base = (long) partition << POSITION_BITS;
     this.isByRow = isByRow;
     this.isStriped = isStriped;
+    this.kept = kept;
   }
 
   /**
    * For one pass over a partition of the scan. A task that reads it twice (a self-join) gets the same ids twice, and
    * one manifest: of the pass that went furthest. A pass that `isLate` counts from its first row on.
+   *
+   * @param kept the rows that a replay keeps; null: all
    */
-  public static ScanPositions open(
-      AgentConfig config, int node, int partition, boolean isByRow, boolean isStriped, boolean isLate) {
-    ScanPositions pass = new ScanPositions(partition, isByRow, isStriped);
+  public static ScanPositions open(AgentConfig config, int node, int partition, boolean isByRow, boolean isStriped,
+      boolean isLate, KeptRows kept) {
+    ScanPositions pass = new ScanPositions(partition, isByRow, isStriped, kept);
     pass.joinTask = () -> TaskCapture
         .part(config, List.of(node, partition), () -> new Passes(config, node, partition))
         .add(pass);
@@ -96,28 +102,36 @@ public final class ScanPositions {
     }
   }
 
-  /** The id of the next row. */
+  /** The id of the next row; -1 if a replay drops it. */
   public long next() {
     if (InputFileBlockHolder.getInputFilePath() != path) {
       begin(-1);
     }
-    return base + next++;
+    return id(next++);
   }
 
-  /** The id of the row at this index of its file. */
+  /** The id of the row at this index of its file; -1 if a replay drops it. */
   public long at(long row) {
     if (InputFileBlockHolder.getInputFilePath() != path) {
       begin(row);
     }
     long position = row + shift;
     next = position + 1;
-    return base + position;
+    return id(position);
+  }
+
+  private long id(long position) {
+    return kept == null || keptOfBlock.keeps(position - blockFirst) ? base + position : -1;
   }
 
   private void begin(long row) {
     enter();
     path = InputFileBlockHolder.getInputFilePath();
     shift = next - row;
+    if (kept != null) {
+      blockFirst = next;
+      keptOfBlock = kept.ofBlock(row);
+    }
     String name = path.toString();
     if (!name.isEmpty()) { // else these rows are not of a file
       parts.add(new FilePart(name, next, isByRow ? row : -1, isStriped));

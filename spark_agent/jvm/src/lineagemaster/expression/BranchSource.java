@@ -1,5 +1,6 @@
 package lineagemaster.expression;
 
+import lineagemaster.capture.KeptRows;
 import lineagemaster.delivery.AgentConfig;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -15,8 +16,8 @@ import scala.collection.Seq;
 public final class BranchSource extends SourceExpression {
   private static final long serialVersionUID = 1;
 
-  public BranchSource(AgentConfig config, int node, boolean isStriped, Seq<Expression> children) {
-    super(config, node, isStriped, children);
+  public BranchSource(AgentConfig config, int node, boolean isStriped, KeptRows kept, Seq<Expression> children) {
+    super(config, node, isStriped, kept, children);
   }
 
   /** Does this Spark compile unions? */
@@ -26,7 +27,7 @@ public final class BranchSource extends SourceExpression {
 
   @Override
   Expression withChildren(Seq<Expression> children) {
-    return new BranchSource(config, node, isStriped, children);
+    return new BranchSource(config, node, isStriped, kept, children);
   }
 
   @Override

@@ -1,5 +1,6 @@
 package lineagemaster.expression;
 
+import lineagemaster.capture.KeptRows;
 import lineagemaster.delivery.AgentConfig;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -10,13 +11,13 @@ import scala.collection.Seq;
 public final class LineageSource extends SourceExpression implements InitializedPerPartition {
   private static final long serialVersionUID = 1;
 
-  public LineageSource(AgentConfig config, int node, boolean isStriped, Seq<Expression> children) {
-    super(config, node, isStriped, children);
+  public LineageSource(AgentConfig config, int node, boolean isStriped, KeptRows kept, Seq<Expression> children) {
+    super(config, node, isStriped, kept, children);
   }
 
   @Override
   Expression withChildren(Seq<Expression> children) {
-    return new LineageSource(config, node, isStriped, children);
+    return new LineageSource(config, node, isStriped, kept, children);
   }
 
   @Override

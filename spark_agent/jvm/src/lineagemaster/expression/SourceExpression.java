@@ -1,6 +1,7 @@
 package lineagemaster.expression;
 
 import java.util.List;
+import lineagemaster.capture.KeptRows;
 import lineagemaster.capture.ScanPositions;
 import lineagemaster.delivery.AgentConfig;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -18,7 +19,7 @@ import scala.collection.Seq;
  * The id of each row of a scan: `partition << 33 | position`. It stands in a projection directly over the scan. Its
  * child, if it has one, is the row's index in its file: then the position says which row it is, even where a pushed
  * filter left out some. Of files of stripes (ORC) it finds out how many rows are before the split, where that can be
- * known.
+ * known. In a replay that `kept` restricts, the id of a row that is dropped is -1.
  */
 abstract class SourceExpression extends PinnedExpression {
   private static final long serialVersionUID = 1;
@@ -26,13 +27,15 @@ abstract class SourceExpression extends PinnedExpression {
   final AgentConfig config;
   final int node;
   final boolean isStriped;
+  final KeptRows kept; // null: all
   transient ScanPositions positions; // of the rows that are not evaluated by generated code
 
-  SourceExpression(AgentConfig config, int node, boolean isStriped, Seq<Expression> children) {
+  SourceExpression(AgentConfig config, int node, boolean isStriped, KeptRows kept, Seq<Expression> children) {
     super(children);
     this.config = config;
     this.node = node;
     this.isStriped = isStriped;
+    this.kept = kept;
   }
 
   public int node() {
@@ -76,13 +79,17 @@ abstract class SourceExpression extends PinnedExpression {
   }
 
   void open(int partition) {
-    positions = ScanPositions.open(config, node, partition, !children.isEmpty(), isStriped, isLate());
+    positions = ScanPositions.open(config, node, partition, !children.isEmpty(), isStriped, isLate(), kept);
   }
 
   @Override
   public Object eval(InternalRow row) {
     Object index = children.isEmpty() ? null : children.head().eval(row);
     return index == null ? positions.next() : positions.at((Long) index);
+  }
+
+  private String keptRows(CodegenContext context) {
+    return kept == null ? "null" : context.addReferenceObj("kept", kept, KeptRows.class.getName());
   }
 
   @Override
@@ -93,7 +100,7 @@ abstract class SourceExpression extends PinnedExpression {
     String node = context.addReferenceObj("node", this.node, Integer.class.getName()) + ".intValue()";
     String positions = context.addMutableState(type, "positions", name -> "", true, true);
     String arguments = String.join(", ", config, node, partition(context), String.valueOf(!children.isEmpty()),
-        String.valueOf(isStriped), String.valueOf(isLate()));
+        String.valueOf(isStriped), String.valueOf(isLate()), keptRows(context));
     context.addPartitionInitializationStatement(positions + " = " + type + ".open(" + arguments + ");");
     Block before = EmptyBlock$.MODULE$;
     String call = positions + ".next()";
