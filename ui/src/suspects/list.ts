@@ -1,5 +1,6 @@
 // The suspects of an application, the oddest first: the evidence, the record and the input rows that show it.
 
+import "./suspects.css";
 import type { Suspect, Suspects } from "../api";
 import { captionedLines } from "../copy";
 import { type Child, h } from "../dom";
