@@ -18,7 +18,7 @@ SCAN = {"node": 4, "name": "Scan csv", "call_site": "job.py:7", "whole": False, 
 class Restricted:
     def __init__(self, folder: Path, mode: str, source: dict[str, Any]) -> None:
         self._report = Report(str(folder))
-        self._report.begin("app-2")
+        self._report.begin("app-2", is_first_named=True)
         self.restriction = Restriction({"mode": mode, "sources": [source]}, self._report)
         self._folder = folder
 
