@@ -77,7 +77,9 @@ def _show(console: Console, influence: Influence) -> None:
         console.print(plain(f"the job ran without each: {influence.why}", "dim"), soft_wrap=True)
     for row in influence.inputs[:_MOST_LISTED]:
         place = row.record if row.path is None else f"{row.path}:{row.line}"
-        change = "gone" if row.without is None else "other" if row.change is None else f"{row.change:.6g}"
+        change = "other" if row.change is None else f"{row.change:.6g}"
+        if row.without is None:
+            change = "failed" if row.failed else "gone"
         becomes = "" if row.without is None else f"  -> {row.without}"
         print_line(
             console,

@@ -15,7 +15,7 @@ from lineage_service.cli.query.output import Output, plain, print_line
 from lineage_service.cli.query.start import start_of, store_queries
 from lineage_service.cli.query.starts import add_starts, start_queries
 from lineage_service.cli.stores import open_lineage
-from lineage_service.errors import InvalidQueryError
+from lineage_service.errors import InvalidQueryError, LineageError
 from lineage_service.lineage import Failure, Sift
 from lineage_service.newest_application import LAST, application_named
 from lineage_service.queries import StartQuery
@@ -79,6 +79,8 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         request = _request(queries, application_id, options)
         inputs, outputs = input_paths(queries, original), output_paths(queries, original)
         guarded = GuardedRuns(original, settings.home, inputs, outputs)
+        if options.extract is not None:
+            queries.extraction.check_folder(application_id, options.extract)
         try:
             with output.working("sifting"):
                 sift = sifted(guarded, queries, queries.source_files, request, job_options(options))
@@ -140,7 +142,7 @@ def _failure(queries: LineageQueries, application_id: str, numbers: list[int]) -
 
 
 def _extracted(queries: LineageQueries, sift: Sift, folder: Path) -> Sift:
-    """With the files of the rows written. Raises LineageError."""
+    """With the files of the rows written, or a note why they are not."""
     rows = [(row.path, row.row) for row in sift.rows if row.path is not None and row.row is not None]
     notes = list(sift.notes)
     if len(rows) < sift.total:
@@ -149,8 +151,11 @@ def _extracted(queries: LineageQueries, sift: Sift, folder: Path) -> Sift:
         )
     if not rows:
         return replace(sift, notes=tuple(notes))
-    row_set = row_set_json(queries.source_files.named(sift.application_id, rows))
-    extraction = queries.extraction.extract(row_set, folder)
+    try:
+        row_set = row_set_json(queries.source_files.named(sift.application_id, rows))
+        extraction = queries.extraction.extract(row_set, folder)
+    except LineageError as error:
+        return replace(sift, notes=(*notes, f"{folder} was not written: {error}"))
     notes += [f"not written: {what}: {why}" for what, why in extraction.left_out.items()]
     return replace(sift, saved=str(folder.absolute()), notes=tuple(notes))
 
@@ -177,8 +182,8 @@ def _show(console: Console, sift: Sift) -> None:
 def _findings(sift: Sift) -> list[str]:
     minimal = "no single one of them can be left out" if sift.minimal else "fewer may do"
     necessary = {
-        True: "without them the job does not fail: they are what is wrong",
+        True: "on the other rows that were looked at the job does not fail",
         False: "without them the job fails as well: other rows are wrong, too",
-        None: "the job was not tested without them",
+        None: "whether the job fails without them is not known",
     }[sift.necessary]
     return [f"sufficient: on them alone the job fails; {minimal}", f"necessary: {necessary}"]

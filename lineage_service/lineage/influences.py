@@ -25,6 +25,7 @@ class InfluentialRow(Result):
             "How far the numbers of the output move, all together; null: it is gone, or has other words."
         )
     )
+    failed: bool = field(metadata=doc("Without it the command failed: nothing is known of the output."))
     without: str | None = field(metadata=doc("The output row without it; null: it is gone."))
 
 
@@ -44,7 +45,7 @@ class Influence(Result):
     )
     why: str = field(metadata=doc("Why the job had to run for each row; else empty."))
     tests: int = field(metadata=doc("How often the job ran."))
-    exact: bool = field(metadata=doc("False: a source was read whole, or the time was over."))
+    exact: bool = field(metadata=doc("False: a source was read whole, a run failed, or the time was over."))
     sandbox: str = field(metadata=doc("Folder with what the job printed."))
     seconds: float = field(metadata=doc("How long it took."))
     notes: tuple[str, ...] = field(metadata=doc("What was read whole, and more."))

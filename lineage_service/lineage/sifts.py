@@ -42,14 +42,16 @@ class Sift(Result):
     tests: int = field(metadata=doc("How often the job ran."))
     sufficient: bool = field(metadata=doc("The job fails on these rows alone."))
     necessary: bool | None = field(
-        metadata=doc("Among the others it was sought among it does not fail. Null: not tested.")
+        metadata=doc("On the other rows that were looked at it does not fail. Null: not known.")
     )
     minimal: bool = field(metadata=doc("Without any single one of these rows it does not fail."))
     whole: bool = field(
         metadata=doc("The lineage of what is wrong did not fail, so all rows of the inputs were sifted.")
     )
     unresolved: int = field(metadata=doc("Runs that ended in another way. They count as not failing."))
-    exact: bool = field(metadata=doc("False: a source was read whole, so a row of it may be needed, too."))
+    exact: bool = field(
+        metadata=doc("False: a source was not restricted, so a row of it may be needed, too.")
+    )
     sandbox: str = field(metadata=doc("Folder with what the job printed."))
     seconds: float = field(metadata=doc("How long it took."))
     saved: str | None = field(

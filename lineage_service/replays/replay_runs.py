@@ -339,7 +339,8 @@ class _Procedure:
             self._affected = more
             self.prepare(more.plan)
             last = self._run(reading)
-        self._notes[f"affected: {self._plan.rows:,} rows were run, no other can change"] = None
+        if not last.refused and not last.ended.exit_code:
+            self._notes[f"affected: {self._plan.rows:,} rows were run, no other can change"] = None
         return last
 
     def _repaired(self, last: _Run, reading: ReadOutputs) -> _Run:

@@ -18,7 +18,7 @@ from typing import Any
 
 from lineage_service.replays.errors import SandboxError
 from spark_agent.contract.replay_notes import NOTES, read_notes
-from spark_agent.contract.replay_spec import OUTPUTS, REPLAY_REPORT
+from spark_agent.contract.replay_spec import OUTPUTS, REPLAY_REPORT, SANDBOX_LOCK
 
 __all__ = ["FAILING_FILE", "KEPT_S", "RESULT_FILE", "ROW_SET_FILE", "SPEC_FILE", "Sandbox", "Sandboxes"]
 
@@ -27,7 +27,7 @@ FAILING_FILE = "failing.json"
 STDOUT, STDERR, TEMPORARY = "stdout", "stderr", "tmp"
 #: What belongs to one run of the command: a further run begins without.
 _OF_RUN = (OUTPUTS, TEMPORARY, REPLAY_REPORT, NOTES, SPEC_FILE, STDOUT, STDERR, "checkpoint")
-_ROUNDS, _LOCK, _KEEP = "rounds", "lock", "keep"
+_ROUNDS, _KEEP = "rounds", "keep"
 #: A sandbox that nobody asked to keep is there for so long, as what the store has of its replay.
 KEPT_S = 86_400.0
 #: Less free space than this is a full disk.
@@ -141,7 +141,7 @@ class Sandboxes:
                     "Make room: `lineage replay --clean` removes earlier sandboxes"
                 )
             sandbox = Sandbox(self._claimed())
-            lock = os.open(sandbox.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+            lock = os.open(sandbox.folder / SANDBOX_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             sandbox._make_folders()
         except OSError as error:
@@ -208,7 +208,7 @@ class Sandboxes:
     def _remove(self, sandbox: Sandbox) -> bool:
         """False where somebody works in it."""
         try:
-            lock = os.open(sandbox.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+            lock = os.open(sandbox.folder / SANDBOX_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError:
             return False
         try:

@@ -82,7 +82,8 @@ class ChosenRecords:
         if rows.count > _MOST_FOLLOWED:
             return None
         reached = self.traced("forward", self.chosen.node_id, self._row_starts(source))
-        return self.chosen.again(keeps_places=True), _at(_ordinals(self.records, reached)), ""
+        ordinals = _ordinals(self.records, reached)
+        return None if ordinals is None else (self.chosen.again(keeps_places=True), _at(ordinals), "")
 
     def _by_group(self) -> Choice | None:
         """Between the group and these records, each gives at most one: so its key tells them."""
@@ -95,21 +96,30 @@ class ChosenRecords:
         if group.number != number_of(self.chosen.node_id):
             node_id = f"{self.chosen.application.id}#{group.number}"
             records = self.traced("backward", node_id, self.chosen.starts or ())
-        keys = _keys(records)
+        keys = self._keys(records)
         if keys is None:
             return None
-        return self.chosen.again(chosen={group.number: OfKeys(keys)}), _all, _doubt(group)
+        # A zero value, for example of foldByKey, counts once for each partition that has the key.
+        again = self.chosen.again(keeps_places=True, chosen={group.number: OfKeys(keys)})
+        return again, _all, _doubt(group)
 
     def _by_text(self) -> Choice:
         by_place = operation_by_places(self.chosen.recipe)
         again = self.chosen.again() if by_place is None else self.chosen.again_of_all()
-        keys = _keys(self.records)
+        keys = self._keys(self.records)
         if keys is not None:
             return again, _filter(OfKeys(keys)), "all records with the same keys are among these"
         texts = [text for text in self.texts if text is not None]
         if texts and len(texts) == len(self.texts):
             return again, _filter(OfTexts(texts)), "all records with the same texts are among these"
         return again, _all, "all records are among these that the rows give at this operation"
+
+    def _keys(self, records: Sequence[Record]) -> list[str] | None:
+        """None if not all are known, or one may have another text now."""
+        if self.chosen.session.settings.redact:
+            return None
+        keys = [str(record["key"]) for record in records if record.get("key") is not None]
+        return keys if keys and len(keys) == len(records) and all(map(_is_sure, keys)) else None
 
     def _row_starts(self, source: Recipe) -> list[Start]:
         node_id = f"{self.chosen.application.id}#{source.number}"
@@ -130,10 +140,9 @@ def _doubt(group: Recipe) -> str:
     return "" if other is None else f"other rows may decide, too, what {other} gives on the way"
 
 
-def _keys(records: Sequence[Record]) -> list[str] | None:
-    """None if not all are known."""
-    keys = [str(record["key"]) for record in records if record.get("key") is not None]
-    return keys if keys and len(keys) == len(records) else None
+def _is_sure(key: str) -> bool:
+    """Not if the text was cut, or has the address of an object."""
+    return not key.endswith("…") and " at 0x" not in key
 
 
 def _positions(records: Iterable[Record]) -> dict[int, list[int]]:
@@ -143,8 +152,11 @@ def _positions(records: Iterable[Record]) -> dict[int, list[int]]:
     return positions
 
 
-def _ordinals(records: Iterable[Record], reached: Iterable[Record]) -> dict[int, list[int]]:
-    """By partition: where the records stand among all that the same rows gave, which keep their order."""
+def _ordinals(records: Iterable[Record], reached: Iterable[Record]) -> dict[int, list[int]] | None:
+    """By partition: where the records stand among all that the same rows gave, which keep their order.
+
+    None if one of them is not among these.
+    """
     ordinal_of = {
         (partition, offset): ordinal
         for partition, offsets in _positions(reached).items()
@@ -153,7 +165,10 @@ def _ordinals(records: Iterable[Record], reached: Iterable[Record]) -> dict[int,
     ordinals: dict[int, list[int]] = {}
     for record in records:
         partition = record["partition"]
-        ordinals.setdefault(partition, []).append(ordinal_of[partition, record["offset"]])
+        ordinal = ordinal_of.get((partition, record["offset"]))
+        if ordinal is None:
+            return None
+        ordinals.setdefault(partition, []).append(ordinal)
     return ordinals
 
 

@@ -21,7 +21,7 @@ from spark_agent.client.input_rows import InputRows, input_rows
 from spark_agent.client.missing_rows import MissingRow
 from spark_agent.client.replay_report import Step
 from spark_agent.client.replays import Chosen
-from spark_agent.client.sides import sides_before
+from spark_agent.client.sides import side_before
 from spark_agent.client.trace_starts import Start, queries_of, start_of
 
 #: The API traces so many at once, and more are a mistake.
@@ -121,7 +121,7 @@ class LineageRecords:
         Where an operation has several inputs, `path` chooses one, in the order of the call: of
         `left.join(right)`, left is 0.
         """
-        return self._moved("backward", steps, path)
+        return self._moved("backward", steps) if path is None else self._on_side(path, steps)
 
     def go_next(self, steps: int = 1) -> LineageRecords:
         """What became of these records, so many operations later. Records of outputs stay."""
@@ -135,18 +135,39 @@ class LineageRecords:
         """The output records that these went into, of every action."""
         return self._moved("forward", len(self._application.nodes))
 
-    def _moved(self, direction: str, steps: int, path: int | None = None) -> LineageRecords:
+    def _moved(self, direction: str, steps: int) -> LineageRecords:
         begin = self if self._direction in ("", direction) else self._of(self.collect())
-        if path is None:
-            node_ids = self._application.neighbours(begin._node_ids, direction, steps)
-        else:
-            node_ids = sides_before(self._application, begin._node_ids, path, steps)
+        node_ids = self._application.neighbours(begin._node_ids, direction, steps)
         starts = begin._starts
         if starts is None:
             starts = begin._of(begin.collect(MOST_STARTS))._starts
-        moved = LineageRecords(self._application, node_ids, starts, direction)
-        # What lies behind one side is reached from its records alone, not over the other side.
-        return moved if path is None else moved._of(moved.collect(MOST_STARTS))
+        return LineageRecords(self._application, node_ids, starts, direction)
+
+    def _on_side(self, path: int, steps: int) -> LineageRecords:
+        """Step by step: what lies behind one side is reached from its records alone, not over the other."""
+        at, has_sides = self._of(self.collect(MOST_STARTS)), False
+        for _ in range(steps):
+            sides: set[str] = set()
+            records: dict[tuple[str, str], dict[str, Any]] = {}
+            for node_id in sorted(at._node_ids):
+                side, is_one_of_several = side_before(self._application, node_id, path)
+                sides.add(side)
+                has_sides |= is_one_of_several
+                for node, record in at._reached(node_id, side):
+                    records[node, record["record_id"]] = record
+            before = [(node, record) for (node, _), record in records.items()]
+            at = LineageRecords(self._application, frozenset(sides))._of(before)
+        if not has_sides:
+            raise TraceError("no operation on the way has several inputs: leave path= out")
+        return at
+
+    def _reached(self, node_id: str, before: str) -> list[NodeRecord]:
+        """What those of these records that `node_id` gave were made of, at the operation before it."""
+        records = [(node, record) for node, record in self.collect() if node == node_id]
+        if before == node_id or not records:
+            return records
+        starts = self._of(records)._starts
+        return LineageRecords(self._application, frozenset({before}), starts, "backward").collect(MOST_STARTS)
 
     def backward(self, predicate: Callable[[str], Any] | None = None, **place: Any) -> Any:
         """The input rows that the chosen records were made of, as a DataFrame.

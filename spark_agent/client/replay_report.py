@@ -16,25 +16,33 @@ __all__ = ["OutputRow", "ReplayReport", "Step"]
 
 #: Rows of the replay that are looked at for what stands in the place of a row that is not there, by task.
 _MOST_OTHERS = 1_000
+_FIRST_ONLY = f"only the first {_MOST_OTHERS:,} other rows of each task were compared"
+_ONLY_FORM = "no other row has its form"
 _ORDER = ("reproduced", "close", "changed", "no")
+
+Place = tuple[str | None, str | None, str]
+"""(text of the replay, verdict, why)"""
 
 
 @dataclass(frozen=True)
 class OutputRow:
-    """A record that was asked for: its text then, and what the replay has in its place."""
+    """A record that was asked for: its text then, and what the replay has in its place.
+
+    `verdict` is None where not all rows were compared, so that it is not known.
+    """
 
     path: str | None
     row: int | None
     was: str | None
     now: str | None
-    verdict: str
+    verdict: str | None
     why: str = ""
 
     def __str__(self) -> str:
         place = "" if self.path is None else f"{self.path}:{(self.row or 0) + 1}  "
         changed = f" -> {self.now}" if self.verdict in ("close", "changed") else ""
         why = f" ({self.why})" if self.why else ""
-        return f"{self.verdict:<10}  {place}{'' if self.was is None else self.was}{changed}{why}"
+        return f"{self.verdict or 'unknown':<10}  {place}{'' if self.was is None else self.was}{changed}{why}"
 
 
 @dataclass(frozen=True)
@@ -57,11 +65,12 @@ class ReplayReport:
     def verdict(self) -> str | None:
         """`reproduced`, `close`, `changed` or `no`, as of `lineage replay`: the worst of `outputs`.
 
-        None where the texts of the records are not known, so that there is nothing to compare. Asking runs
-        the replay, once.
+        None where the texts of the records are not known, so that there is nothing to compare, or where not
+        all rows were compared. Asking runs the replay, once.
         """
-        verdicts = [output.verdict for output in self.outputs]
-        return max(verdicts, key=_ORDER.index, default=None)
+        verdicts = [output.verdict for output in self.outputs if output.verdict is not None]
+        is_known = len(verdicts) == len(self.outputs)
+        return max(verdicts, key=_ORDER.index, default=None) if is_known else None
 
     @property
     def outputs(self) -> tuple[OutputRow, ...]:
@@ -133,17 +142,25 @@ def verified(
     placed = _in_their_place(
         [record["text"] for record, row in zip(asked, rows, strict=True) if row is None], others
     )
+    if any(part.rows > part.asked.total() + len(part.others) for part in seen):
+        placed = list(map(_among_the_first, placed))
     missing = iter(placed)
     outputs = [
         _row(record, *next(missing)) if row is None else row for record, row in zip(asked, rows, strict=True)
     ]
     total = sum(part.rows for part in seen)
-    return tuple(outputs), total - sum(output.verdict != "no" for output in outputs)
+    return tuple(outputs), total - sum(output.verdict not in ("no", None) for output in outputs)
 
 
-def _in_their_place(missing: Sequence[str], others: Sequence[str]) -> list[tuple[str | None, str, str]]:
-    """(text of the replay, verdict, why) of rows that are not there as they were."""
-    placed: dict[int, tuple[str | None, str, str]] = {}
+def _among_the_first(place: Place) -> Place:
+    """The same, if it holds whatever the rows are that were not compared."""
+    _, verdict, why = place
+    return (None, None, _FIRST_ONLY) if verdict == "no" or why == _ONLY_FORM else place
+
+
+def _in_their_place(missing: Sequence[str], others: Sequence[str]) -> list[Place]:
+    """Of rows that are not there as they were."""
+    placed: dict[int, Place] = {}
     left = list(others)
     for number, was in enumerate(missing):
         near = next((text for text in left if are_close(was, text)), None)
@@ -152,10 +169,10 @@ def _in_their_place(missing: Sequence[str], others: Sequence[str]) -> list[tuple
             placed[number] = near, "close", "numbers differ by less than 1e-9 of their size"
     rest = [number for number in range(len(missing)) if number not in placed]
     for before, after, key in corresponding_texts([missing[number] for number in rest], left):
-        why = f"the same key: {key}" if key is not None else "no other row has its form"
+        why = f"the same key: {key}" if key is not None else _ONLY_FORM
         placed[rest[before]] = left[after], "changed", why
     return [placed.get(number, (None, "no", "")) for number in range(len(missing))]
 
 
-def _row(record: Mapping[str, Any], now: str | None, verdict: str, why: str = "") -> OutputRow:
+def _row(record: Mapping[str, Any], now: str | None, verdict: str | None, why: str = "") -> OutputRow:
     return OutputRow(record["path"], record["row"], record["text"], now, verdict, why)

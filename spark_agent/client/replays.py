@@ -159,11 +159,14 @@ class Chosen:
         again = rebuilt(
             self.session, self.recipe, self.rows.of_source, keeps_places=keeps_places, chosen=chosen or {}
         )
-        _check_files(self.rows, [source.number for source in again.sources if source.way == "filter"])
+        read = {source.number for source in again.sources if source.way != "literal"}
+        _check_files(self.rows, read & self.rows.of_source.keys())
         return again
 
     def again_of_all(self) -> Rebuilt:
         """The RDD of all rows, with records at the places that they had."""
+        if self.starts is not None:
+            _check_files(self.rows, self.rows.of_source)
         return rebuilt(self.session, self.recipe, {}, is_without=True, keeps_places=True)
 
 

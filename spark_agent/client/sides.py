@@ -9,22 +9,18 @@ from spark_agent.client.application import Application
 from spark_agent.client.http import TraceError
 from spark_agent.client.replays import number_of, running_agent
 
-__all__ = ["sides_before"]
+__all__ = ["side_before"]
 
 
-def sides_before(application: Application, node_ids: frozenset[str], path: int, steps: int) -> frozenset[str]:
-    """The operations steps before these, on side `path` where there are several. Raises TraceError."""
-    has_sides = False
-    for _ in range(steps):
-        before: set[str] = set()
-        for node_id in node_ids:
-            sides = _sides(application, node_id)
-            has_sides |= len(sides) > 1
-            before.add(_side(application, node_id, sides, path) if len(sides) > 1 else sides[0])
-        node_ids = frozenset(before)
-    if not has_sides:
-        raise TraceError("no operation on the way has several inputs: leave path= out")
-    return node_ids
+def side_before(application: Application, node_id: str, path: int) -> tuple[str, bool]:
+    """What the operation reads, of several inputs number `path`; and whether there are several.
+
+    An input stays. Raises TraceError.
+    """
+    sides = _sides(application, node_id)
+    if len(sides) > 1:
+        return _side(application, node_id, sides, path), True
+    return sides[0], False
 
 
 def _sides(application: Application, node_id: str) -> list[str]:

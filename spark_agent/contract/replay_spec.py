@@ -25,6 +25,7 @@ __all__ = [
     "RUNS",
     "RUNS_OVER",
     "RUN_ENDED",
+    "SANDBOX_LOCK",
     "SPEC_VARIABLE",
     "STRATEGIES",
     "decode_spec",
@@ -38,6 +39,8 @@ OUTPUTS, REPLAY_REPORT = "out", "report.json"
 #: Of a sift: the folder of its runs, each with a spec of its own; the file that says how a run ended; and the
 #: one that says that no further run will come.
 RUNS, RUN_ENDED, RUNS_OVER = "runs", "ended.json", "over"
+#: In the sandbox: locked by the process that works there, as long as it lives.
+SANDBOX_LOCK = "lock"
 #: What a run has computed of the influence of its rows.
 INFLUENCE = "influence.json"
 #: `only` the rows of the sources, all `without` them, all with some texts `replace`d, or `all` rows.

@@ -2,8 +2,9 @@
 
 A recipe has an operation's name and its arguments, and recipes in the place of RDDs. It keeps no RDD alive
 but what is read: a source, or one that was made in a way that is not known. A recipe lives as long as an RDD
-that was made by it or of it. Of the files that were written last, it lives longer. Whoever is checkpointed
-forgets how it was made, as in Spark, so a job that goes on for ever keeps no more than Spark does.
+that was made by it or of it, with its functions and what these hold, over shuffles, too. Of the files that
+were written last, it lives longer, unless it has many steps, or a source has data of the program or is read
+whole. Whoever is checkpointed forgets how it was made, as in Spark, which a job that goes on for ever needs.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ __all__ = ["MOST_SAVED", "Recipe", "Recipes", "recipe_of"]
 
 #: Actions that wrote files, and whose recipes are kept though nothing else is: a function may hold data.
 MOST_SAVED = 16
+#: Recipes of more steps are kept no longer than their RDDs.
+MOST_STEPS = 300
 #: Actions whose recipes can be asked for as long as their RDD lives.
 MOST_SINKS = 10_000
+_OF_DRIVER = "parallelize"
 _ELSEWHERE = "it was made in a way that is not known"
 _CHECKPOINTED = "it was checkpointed, and how it was made is forgotten then"
 
@@ -124,11 +128,12 @@ class Recipes:
         recipe = recipe_of(dataset)
         if recipe is None:
             return
+        is_kept = is_saved and _is_light(recipe.lineage())
         with self._lock:
             self._sinks[number] = weakref.ref(recipe)
             if len(self._sinks) > MOST_SINKS:
                 self._sinks.popitem(last=False)
-            if is_saved:
+            if is_kept:
                 self._saved[number] = recipe
                 if len(self._saved) > MOST_SAVED:
                     self._saved.popitem(last=False)
@@ -166,6 +171,13 @@ class Recipes:
 def _reading(dataset: Any, why_whole: str) -> Recipe:
     node = dataset._lineage_node
     return Recipe(node.number, node.name, source=_without_recipe(dataset), why_whole=why_whole)
+
+
+def _is_light(lineage: Sequence[Recipe]) -> bool:
+    """Not if it is long, or the rows of a source may be in the driver's memory or stored by executors."""
+    sources = [step for step in lineage if step.source is not None]
+    has_data = any(step.name == _OF_DRIVER or step.why_whole for step in sources)
+    return len(lineage) <= MOST_STEPS and not has_data
 
 
 def _without_recipe(dataset: Any) -> Any:

@@ -49,7 +49,9 @@ class ReplayedProgram:
         self._spec, self._sandbox = spec, str(spec["sandbox"]).rstrip("/")
         unique = f"{spec['replay']}-{spec['round']}-{os.urandom(4).hex()}"
         self.application_id = f"{program_id[:120]}.replay-{unique}"
-        self._rows = {source["node"]: _rows_of(source) for source in spec["sources"] if not source["whole"]}
+        named = [source for source in spec["sources"] if not source["whole"]]
+        self._rows = {(source["node"], source["name"]): _rows_of(source) for source in named}
+        self._names = {source["node"]: source["name"] for source in named}
         self._asked: set[int] = set()
         self._sources: dict[int, str] = {}
         self._sinks: list[dict[str, Any]] = []
@@ -66,9 +68,10 @@ class ReplayedProgram:
         """Is the row of a source among those that the replay is about?"""
         self._sources[node] = name
         self._asked.add(node)
-        if self._is_other or node not in self._rows:
+        rows = self._rows.get((node, name))
+        if self._is_other or rows is None:
             return True
-        is_named = any(first <= row < first + count for first, count in self._rows[node].get(partition, ()))
+        is_named = any(first <= row < first + count for first, count in rows.get(partition, ()))
         return bool(is_named == (self._spec["mode"] == "only"))
 
     def output_path(self, node: int, name: str, path: str) -> str:
@@ -102,9 +105,11 @@ class ReplayedProgram:
         os.replace(draft, self._report)
 
     def _source(self, node: int, name: str) -> dict[str, Any]:
-        is_meant = node in self._rows
+        is_meant = (node, name) in self._rows
         way = _KEPT if is_meant and node in self._asked else "whole"
-        why = None if way == _KEPT else _NEVER_ASKED if is_meant else "the row set does not name it"
+        other = self._names.get(node)
+        not_meant = "the row set does not name it" if other is None else f"it was {other} in the original"
+        why = None if way == _KEPT else _NEVER_ASKED if is_meant else not_meant
         return {"node": node, "name": name, "call_site": "", "way": way, "why": why}
 
 

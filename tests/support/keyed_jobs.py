@@ -251,6 +251,9 @@ class JobQueries:
         ]
         return RecordPage(node_id="", total=None, records=tuple(records[: query.limit]), next=None)
 
+    def blocks(self, application_id: str, source: Any) -> None:
+        """Its sources are RDDs."""
+
     def texts(self, application_id: str, sources: Iterable[Any]) -> dict[int, Any]:
         return {source["node"]: NoTexts() for source in sources}
 

@@ -221,6 +221,9 @@ class Lineages:
             next=None,
         )
 
+    def blocks(self, application_id: str, source: Any) -> None:
+        """Its sources are RDDs."""
+
     def texts(self, application_id: str, sources: Iterable[Any]) -> dict[int, Any]:
         return {source["node"]: NoTexts() for source in sources}
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from lineage_service.lineage import Failure
 from lineage_service.replays.failure_check import is_same_crash
-from lineage_service.replays.sift.job_runs import JobRun
+from lineage_service.replays.sift.job_runs import JobRun, last_line
 from lineage_service.replays.sift.judge_process import JudgeProcess
 from lineage_service.replays.sift.ready_test import ReadyTest
 
@@ -41,7 +41,7 @@ class _OutputCheck:
 
     def fails(self, run: JobRun) -> bool:
         if run.exit_code:
-            last = (run.printed.strip().splitlines() or ["it printed nothing"])[-1][:300]
+            last = last_line(run.printed)[:300]
             self._note(1, f"the command ended with exit code {run.exit_code}: {last}")
             return False
         return any(map(self._fails, run.rows.values()))
@@ -126,7 +126,7 @@ class CrashCheck:
         if is_same_crash(self._failure, run.exit_code, run.printed):
             return True
         if run.exit_code:
-            last = (run.printed.strip().splitlines() or ["it printed nothing"])[-1][:300]
+            last = last_line(run.printed)[:300]
             self.unresolved += 1
             self.why = self.why or f"the command failed in another way: {last}"
         return False

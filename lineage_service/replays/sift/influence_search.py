@@ -19,7 +19,7 @@ from lineage_service.replays.sift.candidate_sets import CandidateSets
 from lineage_service.replays.sift.candidates import Candidates
 from lineage_service.replays.sift.failing_outputs import OutputRow
 from lineage_service.replays.sift.guarded_runs import GuardedRuns, JobOptions
-from lineage_service.replays.sift.job_runs import JobRun, JobRuns
+from lineage_service.replays.sift.job_runs import JobRun, JobRuns, last_line
 from lineage_service.replays.sift.sift_search import SourceRows, output_row, sifted_rows
 from lineage_service.replays.sift.smallest_rows import OutOfTimeError
 from lineage_service.replays.specification import Plan
@@ -60,6 +60,8 @@ class _Search:
         self._runs, self._template = runs, template
         self._notes: dict[str, None] = {}
         self._why = ""
+        #: Numbers of rows without which the command failed.
+        self._failed: set[int] = set()
 
     def influence(self, sandbox: Sandbox, start: StartQuery) -> Influence:
         application_id = self._original.application_id
@@ -81,9 +83,10 @@ class _Search:
                 line=row.line,
                 text=row.text,
                 change=None if text is None else difference(output.text, text),
+                failed=number in self._failed,
                 without=text,
             )
-            for row, text in zip(rows, without, strict=False)
+            for number, (row, text) in enumerate(zip(rows, without, strict=False))
         ]
         inputs.sort(key=lambda row: float("-inf") if row.change is None else -row.change)
         return Influence(
@@ -95,7 +98,8 @@ class _Search:
             way=way,
             why=self._why,
             tests=self._runs.count,
-            exact=len(without) == len(candidates.rows)
+            exact=not self._failed
+            and len(without) == len(candidates.rows)
             and not any(source["whole"] for source in candidates.sources),
             sandbox=str(sandbox.folder),
             seconds=0.0,
@@ -138,8 +142,11 @@ class _Search:
         for difference_ in run.report.differences:
             self._note(difference_)
         if run.exit_code:
-            last = (run.printed.strip().splitlines() or ["it printed nothing"])[-1]
-            raise ReplayError(f"the command ended with exit code {run.exit_code}: {last[:500]}")
+            raise ReplayError(
+                f"the command ended with exit code {run.exit_code}: {last_line(run.printed)[:500]}"
+            )
+        if nodes - {source.node for source in run.report.sources}:
+            raise ReplayError("nothing can be said: a source cannot be restricted to its rows")
         if not any(are_close(output.text, text) for text in run.rows[output.node]):
             raise NothingMatchesError(_NOT_AGAIN)
 
@@ -153,6 +160,7 @@ class _Search:
                 self._note(f"the time was over: only the first {len(texts):,} rows were left out")
                 break
             if run.exit_code:
+                self._failed.add(left_out)
                 self._note(f"without row {left_out + 1} the command ended with exit code {run.exit_code}")
             texts.append(_counterpart(output.text, run.rows.get(output.node, ())))
         return texts

@@ -31,7 +31,7 @@ from lineage_service.tracing.files.row_formats import row_format_of
 from spark_agent.contract.replay_notes import REPLAY_REFUSED
 from spark_agent.contract.replay_spec import INFLUENCE, RUN_ENDED, RUNS, RUNS_OVER
 
-__all__ = ["JobRun", "JobRuns"]
+__all__ = ["JobRun", "JobRuns", "last_line"]
 
 _PAUSE_S, _LEAVE_S = 0.004, 15.0
 #: Of what a command printed, the end that is looked through.
@@ -75,6 +75,8 @@ class JobRuns:
         #: How often the job ran.
         self.count = 0
         self._reader = OutputRows()
+        #: How much the process had printed when the run began, by file.
+        self._printed_before: dict[Path, int] = {}
         #: When no further run may begin or go on, of `time.monotonic`.
         self.until = float("inf")
 
@@ -130,6 +132,7 @@ class JobRuns:
 
     def _ended(self, sandbox: Sandbox) -> tuple[int, str]:
         """Exit code and what was printed. Raises OutOfTimeError."""
+        self._begin_printing()
         process = self._started()
         path = sandbox.folder / RUN_ENDED
         while True:
@@ -175,6 +178,7 @@ class JobRuns:
     def _cold(self, plan: Plan, sinks: Sequence[int]) -> JobRun:
         if self.count > 1:
             self._sandbox.next_round(self.count)
+        self._begin_printing()
         self._sandbox.write(SPEC_FILE, self._spec(plan, self._sandbox))
         ended: Ended = run(
             guarded_words(self._words), self.environment, self._sandbox, is_shown=self._is_shown
@@ -198,9 +202,9 @@ class JobRuns:
         if REPLAY_REFUSED in printed:
             raise ReplayError(printed[printed.index(REPLAY_REFUSED) :].splitlines()[0])
         if not report.is_there:
-            last = (printed.strip().splitlines() or ["it printed nothing"])[-1]
             raise ReplayError(
-                f"the command ended without a Spark application that has the lineage agent: {last[:500]}"
+                "the command ended without a Spark application that has the lineage agent: "
+                f"{last_line(printed)[:500]}"
             )
         rows = {} if exit_code else {sink: self._rows(report, sink) for sink in sinks}
         influence = sandbox.read(INFLUENCE)
@@ -221,17 +225,28 @@ class JobRuns:
         except UnreadableError as error:
             raise ReplayError(f"what the job wrote cannot be read: {error}") from None
 
+    def _begin_printing(self) -> None:
+        paths = self._sandbox.stdout, self._sandbox.stderr
+        is_running = self._process is not None  # a new process begins the files anew
+        self._printed_before = {path: _size_of(path) if is_running else 0 for path in paths}
+
     def _printed(self) -> str:
-        texts = []
-        for path in (self._sandbox.stdout, self._sandbox.stderr):
-            texts.append(_end_of(path))
-        return "\n".join(texts)
+        return "\n".join(_end_of(path, since) for path, since in self._printed_before.items())
 
 
-def _end_of(path: Path) -> str:
+def last_line(printed: str) -> str:
+    """What a command said last."""
+    return (printed.strip().splitlines() or ["it printed nothing"])[-1]
+
+
+def _end_of(path: Path, since: int) -> str:
     try:
         with path.open("rb") as file:
-            file.seek(max(path.stat().st_size - _MOST_PRINTED, 0))
+            file.seek(max(path.stat().st_size - _MOST_PRINTED, since))
             return file.read().decode(errors="replace")
     except OSError:
         return ""
+
+
+def _size_of(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

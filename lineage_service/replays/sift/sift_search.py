@@ -27,7 +27,7 @@ from lineage_service.replays.sift.failing_outputs import FailingOutputs, OutputR
 from lineage_service.replays.sift.job_runs import JobRun, JobRuns
 from lineage_service.replays.sift.odd_rows import odd_first
 from lineage_service.replays.sift.ready_test import ready_test
-from lineage_service.replays.sift.smallest_rows import OutOfTimeError, SmallestRows
+from lineage_service.replays.sift.smallest_rows import OutOfTimeError, SmallestRows, Subset
 from lineage_service.replays.specification import Plan, RowTexts
 from spark_agent import contract
 
@@ -76,6 +76,8 @@ class SiftSearch:
         self._application_id = original.application_id
         self._notes: dict[str, None] = dict.fromkeys(request.notes)
         self._sinks: tuple[int, ...] = ()
+        #: The numbers of the rows of runs that could not be judged.
+        self._unresolved: set[Subset] = set()
         self._check = check if check is not None else self._ready_check()
 
     def sift(self, sandbox: Sandbox) -> Sift:
@@ -93,7 +95,7 @@ class SiftSearch:
         )
         search = SmallestRows(
             len(candidates.rows),
-            lambda numbers: self._check.fails(self._run(candidates, numbers)),
+            lambda numbers: self._fails(candidates, numbers),
             () if candidates.is_whole else odd_first(candidates.texts()),
             all_fail=True,
         )
@@ -165,11 +167,17 @@ class SiftSearch:
         for difference in run.report.differences:
             self._note(difference)
         nodes = {source["node"] for source in candidates.sources if not source["whole"]}
-        whole = {
+        whole: dict[int, str] = {
             source.node: f"{source.name} was read whole: {source.why}"
             for source in run.report.sources
             if source.way == "whole" and source.node is not None and source.node in nodes
         }
+        read = {source.node for source in run.report.sources}
+        for source in candidates.sources:
+            if source["node"] in nodes - read:
+                whole[source["node"]] = (
+                    f"{source['name']} was not restricted: the run did not read it as the original did"
+                )
         for sentence in whole.values():
             self._note(sentence)
         if whole:
@@ -177,6 +185,13 @@ class SiftSearch:
         if not candidates.rows:
             raise ReplayError(f"nothing can be sifted: {'; '.join(whole.values())}")
         return candidates, self._check.fails(run)
+
+    def _fails(self, candidates: Candidates, numbers: Subset) -> bool:
+        before = self._check.unresolved
+        fails = self._check.fails(self._run(candidates, numbers))
+        if not fails and self._check.unresolved > before:
+            self._unresolved.add(numbers)
+        return fails
 
     def _run(self, candidates: Candidates, numbers: Sequence[int]) -> JobRun:
         return self._runs.run(candidates.plan(self._template, numbers), self._sinks)
@@ -190,6 +205,8 @@ class SiftSearch:
         best = search.best or ()
         if is_necessary is None or not search.is_minimal:
             self._note(f"the time was over after {self._runs.count} tests: this is the best so far")
+        if search.rest in self._unresolved:
+            is_necessary = None
         if not best:
             self._note("the job fails on no rows at all: it is not these inputs that are wrong")
         if candidates.is_whole:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-__all__ = ["OutOfTimeError", "SmallestRows"]
+__all__ = ["OutOfTimeError", "SmallestRows", "Subset"]
 
 Subset = tuple[int, ...]
 """Numbers of rows, in order."""
@@ -49,6 +49,11 @@ class SmallestRows:
         return tuple(range(self._count))
 
     @property
+    def rest(self) -> Subset:
+        """All rows but the best."""
+        return _without(self._all, self.best or ())
+
+    @property
     def tests(self) -> int:
         """How many different sets of rows were tested."""
         return len(self._results)
@@ -78,7 +83,7 @@ class SmallestRows:
     def is_necessary(self) -> bool | None:
         """Does the test pass without the best? None where the time is over."""
         try:
-            return self.best is not None and not self.fails(_without(self._all, self.best))
+            return self.best is not None and not self.fails(self.rest)
         except OutOfTimeError:
             return None
 

@@ -30,6 +30,8 @@ def blocks_of(
     blocks: list[dict[str, Any]] = []
     for number, info in sorted(partitions.items()):
         blocks += _of_partition(info, splits.get(number, ()))
+    if len({(block["path"], block["start"], block["length"]) for block in blocks}) < len(blocks):
+        raise UnknownBlockError("it read a file twice, and which of both a row is of is not known")
     without = [number for number in splits if number not in partitions or not _parts(partitions[number])]
     if without:
         raise UnknownBlockError(f"which files its partition {min(without)} read is not known")

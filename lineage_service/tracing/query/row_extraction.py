@@ -65,6 +65,10 @@ class RowExtraction:
         self._open, self._locations = open_application, locations
         self._copies = FileCopies(locations.file_rows)
 
+    def check_folder(self, application_id: str, folder: Path) -> None:
+        """Raises InvalidQueryError where `extract` would for such a folder."""
+        _check_folder(folder.absolute(), self._open(application_id))
+
     def extract(
         self,
         row_set: Mapping[str, Any],

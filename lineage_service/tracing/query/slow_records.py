@@ -35,7 +35,7 @@ __all__ = ["SlowRecordReader"]
 _MOST_ROWS, _MOST_TRACED = 10, 200
 
 _NO_TIME = "there was no time left to find its input rows: ask for fewer, or again"
-_NOT_STORED = "the operation before is not stored, so its input rows are not known"
+_NOT_STORED = "an operation before is not stored, so its input rows are not known"
 _UPPER_BOUND = "its lineage is an upper bound"
 _NO_INPUTS = "no input row is stored of it"
 _OPEN = "The lineage of the application is not complete: records may be missing."
@@ -110,9 +110,10 @@ class SlowRecordReader:
     def _sources(self, opened: Opened, booked: _Booked, deadline: float) -> _Sources:
         topology, run = opened.graph.topology, booked.run
         before = run.node_before(booked.node)
-        node = topology.nodes.get(before)
-        if node is None:
+        nodes = (run.input, *run.nodes)
+        if any(number not in topology.nodes for number in nodes[: nodes.index(before) + 1]):
             return _Sources(reason=_NOT_STORED)
+        node = topology.nodes[before]
         start = Position(before, run.partition, booked.position, run.number)
         if monotonic() >= deadline:
             return _Sources(_record_id(topology, node, start, None), reason=_NO_TIME)

@@ -28,13 +28,18 @@ class ProgramState:
         self._modules = set(sys.modules)
         self._streams = sys.stdout, sys.stderr
         self._printed = _Printed()
-        sys.stdout = _Copied(sys.stdout, self._printed)
-        sys.stderr = _Copied(sys.stderr, self._printed)
+        self._copies = tuple(_Copied(stream, self._printed) for stream in self._streams)
+        sys.stdout, sys.stderr = self._copies
 
     def restore(self) -> str:
         """What was printed since, the end of it."""
         _stop_spark()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
         sys.stdout, sys.stderr = self._streams
+        for copy in self._copies:
+            copy.end()
         sys.argv, sys.path[:] = self._arguments, self._path
         sys.excepthook = self._hook
         os.chdir(self._folder)
@@ -91,10 +96,18 @@ class _Printed:
 
 
 class _Copied:
-    """A stream, whose texts are kept as well."""
+    """A stream, whose texts are kept as well. The program may close it: it is over a file of its own."""
 
     def __init__(self, stream: Any, printed: _Printed) -> None:
-        self._stream, self._printed = stream, printed
+        self._original, self._printed = stream, printed
+        self._stream = _own(stream)
+
+    def end(self) -> None:
+        """Close what is its own. Who still has it, as log handlers do, writes to the original."""
+        own, self._stream = self._stream, self._original
+        if own is not self._original:
+            with contextlib.suppress(OSError, ValueError):
+                own.close()
 
     def write(self, text: str) -> Any:
         self._printed.add(text)
@@ -109,3 +122,14 @@ class _Copied:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+def _own(stream: Any) -> Any:
+    """The same over a copy of its descriptor; the stream where it has none."""
+    try:
+        stream.flush()
+        encoding, errors = stream.encoding, stream.errors
+        descriptor = os.dup(stream.fileno())
+    except (AttributeError, OSError, ValueError):
+        return stream
+    return open(descriptor, "w", buffering=1, encoding=encoding, errors=errors)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from spark_agent.contract.row_sets import count_rows
 from spark_agent.driver.operation_scope import is_left_out
 from spark_agent.driver.recipes import Recipe
 from spark_agent.driver.replay.restriction import NOT_NAMED, kept, literal, reads_texts
@@ -59,11 +58,10 @@ class SourceRead:
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """An RDD that was made again. `has_places`: each partition has the number that it has in the job."""
+    """An RDD that was made again, and how its sources are read."""
 
     rdd: Any
     sources: tuple[SourceRead, ...]
-    has_places: bool
 
 
 def operation_by_places(recipe: Recipe) -> str | None:
@@ -99,7 +97,7 @@ def rebuilt(
             made_of[id(step)] = result if choice is None else result.filter(choice)
     result = made_of[id(recipe)]
     assert is_left_out(result)
-    return Rebuilt(result, tuple(base.read for base in sources), not is_compact)
+    return Rebuilt(result, tuple(base.read for base in sources))
 
 
 # -- sources -----------------------------------------------------------------------------------------
@@ -197,8 +195,3 @@ def _in_one_partition(
     bound = signature.bind(*arguments, **keywords)
     bound.arguments[_SPLIT_COUNT] = 1
     return list(bound.args), dict(bound.kwargs)
-
-
-def rows_read(rows: Mapping[int, RowsOfSource]) -> int:
-    """How many rows are named."""
-    return sum(count_rows(of_source.source) for of_source in rows.values() if not of_source.source["whole"])

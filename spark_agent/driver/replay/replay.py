@@ -87,6 +87,7 @@ class Replay:
         self.outputs = Outputs(os.path.join(self.sandbox, OUTPUTS), self.report.differs)
         self._nodes: dict[int, tuple[str, str]] = {}  # number -> name and call site
         self._sinks: dict[int, dict[str, Any]] = {}
+        self._gave: set[str] = set()  # actions that give the program values
         self._unplanned: dict[str, dict[str, Any]] = {}  # sinks without a node so far, by where they write
         self._restriction: Any = None
         self._has_named = False  # has an application of the original's name begun?
@@ -160,6 +161,7 @@ class Replay:
             site = site or sink["call_site"]
             self.report.update(sink, node=number, name=name, call_site=site, format=format)
             return sink
+        self._gave.add(name)
         return self.report.sink(_entry(number, name, site))
 
     # -- sources ---------------------------------------------------------------------------------------
@@ -207,9 +209,13 @@ class Replay:
         asked = self.spec.get("influence")
         if asked is None or self.functions is None or asked["node"] != sink.number:
             return
-        from spark_agent.driver.replay.local_evaluation import influence_of  # loads PySpark
+        if self._gave:
+            names = ", ".join(sorted(self._gave))
+            result = {"why": f"the program took values from {names}, which its functions may use"}
+        else:
+            from spark_agent.driver.replay.local_evaluation import influence_of  # loads PySpark
 
-        result = influence_of(sink, self.functions, self.spec["sources"], asked["text"])
+            result = influence_of(sink, self.functions, self.spec["sources"], asked["text"])
         with open(os.path.join(self.sandbox, INFLUENCE), "w", encoding="utf-8") as file:
             json.dump(result, file)
 

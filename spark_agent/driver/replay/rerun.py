@@ -11,6 +11,7 @@ Ends when no run waits and the file `over` is in `runs`, or when who started it 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import runpy
@@ -21,6 +22,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 _PAUSE_S = 0.004
+#: How often it is looked whether who started this is still there.
+_LOOK_S = 1.0
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -35,7 +38,12 @@ def main(arguments: Sequence[str]) -> None:
     folder, parent = os.path.join(running.sandbox, RUNS), os.getppid()
     over = os.path.join(folder, RUNS_OVER)
     done: set[str] = set()
+    look_at = time.monotonic() + _LOOK_S
     while os.getppid() == parent:
+        if time.monotonic() >= look_at:
+            if _is_left(running.sandbox):
+                return
+            look_at = time.monotonic() + _LOOK_S
         name = _next_run(folder, done)
         if name is not None:
             done.add(name)
@@ -44,6 +52,20 @@ def main(arguments: Sequence[str]) -> None:
             return
         else:
             time.sleep(_PAUSE_S)
+
+
+def _is_left(sandbox: str) -> bool:
+    """Has the process that works in the sandbox, and locks a file there, ended? The parent may be another."""
+    from spark_agent.contract.replay_spec import SANDBOX_LOCK
+
+    if not os.path.isdir(sandbox):
+        return True
+    try:
+        with open(os.path.join(sandbox, SANDBOX_LOCK), "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return True
+    except OSError:  # locked, or there is none
+        return False
 
 
 def _next_run(folder: str, done: set[str]) -> str | None:

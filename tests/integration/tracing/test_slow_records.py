@@ -63,6 +63,19 @@ def test_times_are_added_up_by_row_operation_and_partition(stored: StoredFailure
     assert [(one.ms, one.records, one.partition) for one in slow.partitions] == [(310, 1, 0), (135, 2, 0)]
 
 
+def test_a_record_behind_an_operation_that_is_not_stored_has_no_input_rows(stored: StoredFailures) -> None:
+    stored.add(
+        committed(9, [[MAP, 2, 310], [SINK, 0, 95]], nodes=[99, MAP, SINK]), committed(10, [[MAP, 1, 50]])
+    )
+    records = slow_of(stored).records
+    assert [(one.ms, one.exact, len(one.sources)) for one in records] == [
+        (310, False, 0),
+        (95, False, 0),
+        (50, True, 1),
+    ]
+    assert "not stored" in records[1].reason
+
+
 def test_a_limit_lists_the_slowest_and_counts_all(stored: StoredFailures) -> None:
     stored.add(committed(9, [[MAP, at, 100 + at] for at in range(4)]))
     slow = slow_of(stored, limit=2)

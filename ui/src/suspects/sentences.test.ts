@@ -59,7 +59,11 @@ test("what is known beside the evidence", () => {
 
 test.each<[Partial<Suspects>, string]>([
   [{}, "12 tasks were compared: 1 is unusual."],
-  [{ total: 4 }, "12 tasks were compared: 1 is unusual, 3 more may be chance."],
+  [{ total: 4 }, "12 tasks were compared: at least 1 is unusual, 3 more have a score."],
+  [
+    { suspects: [suspect(), suspect({ unusual: false })], total: 2 },
+    "12 tasks were compared: 1 is unusual, 1 more may be chance.",
+  ],
   [{ suspects: [], total: 0 }, "12 tasks were compared: nothing is odd."],
   [{ suspects: [suspect({ unusual: false })] }, "12 tasks were compared: nothing is more than chance."],
   [{ method: "newt" }, "12 tasks were compared: 1 task has a score."],

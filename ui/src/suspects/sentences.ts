@@ -17,7 +17,7 @@ export function remarksOf({ unusual, leads_to_bad: isBad, follows_from: from }: 
   return remarks;
 }
 
-/** "23 tasks were compared: 2 are unusual, 3 more may be chance." */
+/** "23 tasks were compared: 2 are unusual, 3 more may be chance." Of others, only the number is known. */
 export function summaryOf({ suspects, total, tasks, method, bad, good }: Suspects): string {
   const unusual = suspects.filter((suspect) => suspect.unusual).length;
   const outputs = bad === 0 ? "" : `, in the lineage of ${count(bad, "bad output")}${goodText(good)}`;
@@ -25,8 +25,12 @@ export function summaryOf({ suspects, total, tasks, method, bad, good }: Suspect
   if (total === 0) return `${compared}: nothing is odd.`;
   if (method === "newt") return `${compared}: ${count(total, "task")} ${total === 1 ? "has" : "have"} a score.`;
   if (unusual === 0) return `${compared}: nothing is more than chance.`;
-  const others = total - unusual;
-  return `${compared}: ${number(unusual)} ${unusual === 1 ? "is" : "are"} unusual${others > 0 ? `, ${number(others)} more may be chance` : ""}.`;
+  const others = suspects.length - unusual;
+  const unlisted = total - suspects.length;
+  const chance = others > 0 ? `, ${number(others)} more may be chance` : "";
+  const scored = unlisted > 0 ? `, ${number(unlisted)} more ${unlisted === 1 ? "has" : "have"} a score` : "";
+  const least = unlisted > 0 ? "at least " : "";
+  return `${compared}: ${least}${number(unusual)} ${unusual === 1 ? "is" : "are"} unusual${chance}${scored}.`;
 }
 
 const goodText = (good: number): string => (good === 0 ? "" : ` and ${count(good, "good one")}`);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Slow, SlowRecord } from "../api";
 import type { Way } from "./sentences";
-import { slowOn, slowText } from "./slow";
+import { noneText, slowOn, slowText } from "./slow";
 
 const slow = (node: string, ms: number): SlowRecord => ({
   ms,
@@ -20,6 +20,12 @@ test("only operations on the way count", () => {
   const way = { nodes: new Set(["a#1"]) } as Partial<Way> as Way;
   const [near, far] = [slow("a#1", 320), slow("a#7", 900)];
   expect(slowOn(way, { records: [far, near] } as Partial<Slow> as Slow)).toEqual([near]);
+});
+
+test("where not all were looked through, it says so", () => {
+  const of = (total: number) => noneText({ records: [slow("a#7", 900)], total } as Partial<Slow> as Slow);
+  expect(of(1)).toBe("No record is known to have taken long at its operations.");
+  expect(of(2)).toBe("Of its operations there is none among the 1 slowest records.");
 });
 
 test("how long it took", () => {

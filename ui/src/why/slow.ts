@@ -2,7 +2,7 @@
 
 import type { Slow, SlowRecord } from "../api";
 import { type Child, h } from "../dom";
-import { duration, nodeNumber } from "../format";
+import { duration, nodeNumber, number } from "../format";
 import { operationText } from "../failures/sentences";
 import { inputRows } from "../inputrows";
 import { traceHref } from "../route";
@@ -21,11 +21,17 @@ export const slowOn = ({ nodes }: Way, { records }: Slow): SlowRecord[] =>
 export const slowText = (record: SlowRecord): string =>
   `${operationText(record)} took ${record.ms < 1000 ? `${record.ms} ms` : duration(record.ms / 1000)}`;
 
+/** Only the records that are listed were looked through. */
+export const noneText = ({ records, total }: Slow): string =>
+  total > records.length
+    ? `Of its operations there is none among the ${number(records.length)} slowest records.`
+    : "No record is known to have taken long at its operations.";
+
 export function slowList(application: string, way: Way, slow: Slow): Child {
   const records = slowOn(way, slow);
   return [
     records.length === 0
-      ? notice("empty", "No record is known to have taken long at its operations.")
+      ? notice("empty", noneText(slow))
       : h(
           "ul",
           {},

@@ -2,6 +2,7 @@
 // how to run its job again. Each part is asked by itself, and says so where it fails.
 
 import "./why.css";
+import type { Suspects } from "../api";
 import { isAbort, Problem } from "../client";
 import { captionedLines } from "../copy";
 import { type Child, h, replace } from "../dom";
@@ -33,6 +34,8 @@ import { slowList } from "./slow";
 const TITLE_CHARACTERS = 120;
 /** Suspects and properties that are shown; their own view has the others. */
 const SHOWN = 5;
+/** Suspects of the application that are looked through for those of a failure. */
+const MOST_SUSPECTS = 200;
 /** Slow records of the application that are looked through. */
 const MOST_SLOW = 200;
 
@@ -67,14 +70,15 @@ export function whyView(container: HTMLElement, context: ViewContext, first: Why
     if (signal.aborted) return;
     announce(way);
     replace(ways, waysOf(route, way));
+    const sharedTitle = "failure" in start ? "What the input rows of all failures share" : "What its input rows share";
     const part = (title: string, load: () => Promise<Child>) => partOf(title, load, signal);
     replace(
       body,
       part("Values that stand out", async () => remarksOf(way)),
       part("Failures on its way", () => failures(route, way, signal)),
-      part("Unusual steps on its way", () => suspects(route, signal)),
+      part("Unusual steps on its way", () => suspects(route, way, signal)),
       part("Slow records on its way", () => slow(route, way, signal)),
-      part("What its input rows share", () => properties(route, signal)),
+      part(sharedTitle, () => properties(route, signal)),
       part("Its replays", () => replays(route, way, signal)),
       h(
         "section",
@@ -105,15 +109,26 @@ export function whyView(container: HTMLElement, context: ViewContext, first: Why
     ];
   };
 
-  const suspects = async (route: WhyRoute, signal: AbortSignal): Promise<Child> => {
+  const suspects = async (route: WhyRoute, way: Way, signal: AbortSignal): Promise<Child> => {
     const { application, start } = route;
-    const parameters = { bad: outputOf(start), good: goodOf(route), limit: SHOWN };
+    const bad = outputOf(start);
+    const parameters = { bad, good: goodOf(route), limit: bad === null ? MOST_SUSPECTS : SHOWN };
     const answer = await context.client.suspects(application, parameters, { signal });
+    if (bad === null) return suspectsOfFailure(way, answer);
     return [
       h("p", {}, summaryOf(answer)),
       answer.suspects.length > 0 && suspectsList(answer, context.announce),
       h("p", {}, h("a", { href: comparedHref(route) }, "All of them, and compared with outputs that are right")),
     ];
+  };
+
+  /** A failure is no output that the service could compare: those of all tasks, at its operations. */
+  const suspectsOfFailure = (way: Way, answer: Suspects): Child => {
+    const own = answer.suspects.filter(({ node_id: node }) => way.nodes.has(node)).slice(0, SHOWN);
+    if (own.length > 0) return suspectsList({ ...answer, suspects: own }, context.announce);
+    const looked = count(answer.suspects.length, "suspect");
+    const none = `Of its operations there is none among the ${looked} of the application that ranked first.`;
+    return notice("empty", answer.suspects.length === 0 ? summaryOf(answer) : none);
   };
 
   const slow = async ({ application }: WhyRoute, way: Way, signal: AbortSignal): Promise<Child> =>

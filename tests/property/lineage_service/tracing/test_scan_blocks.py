@@ -58,3 +58,9 @@ def test_a_block_without_an_end_is_not_known() -> None:
 def test_rows_of_no_file_are_not_known() -> None:
     with pytest.raises(UnknownBlockError, match="which files its partition 0 read is not known"):
         blocks_of({0: {}}, {0: [[0, 1]]})
+
+
+def test_rows_of_a_file_that_is_read_twice_are_not_known() -> None:
+    part = {"path": "/in/a", "start": 0, "length": 9, "first": 0}
+    with pytest.raises(UnknownBlockError, match="it read a file twice"):
+        blocks_of({0: {"parts": [part]}, 1: {"parts": [part]}}, {0: [[0, 1]]})

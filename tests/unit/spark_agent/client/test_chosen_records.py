@@ -33,9 +33,10 @@ class Rdd:
 class Job:
     """A recipe as a chosen set of records has it; notes how it is made again."""
 
-    def __init__(self, recipe: Recipe, *, whole: bool = False) -> None:
+    def __init__(self, recipe: Recipe, *, whole: bool = False, redact: str = "") -> None:
         self.recipe, self.node_id, self.starts = recipe, f"app#{recipe.number}", ((("key", "k"),),)
         self.application = SimpleNamespace(id="app")
+        self.session = SimpleNamespace(settings=SimpleNamespace(redact=redact))
         source = {"whole": whole, "splits": SPLITS}
         rows = {step.number: RowsOfSource(source) for step in recipe.lineage() if step.source is not None}
         self.rows = SimpleNamespace(of_source=rows, how=(), count=2, of=9)
@@ -108,6 +109,7 @@ def test_records_of_groups_are_told_by_their_keys() -> None:
     rdd, traced = asked(record(0, "a"), record(1, "b"))(job)
     (choice,) = job.made_with["chosen"].items()
     assert (choice[0], choice[1].keys, traced) == (2, {"a", "b"}, None)
+    assert job.made_with["keeps_places"]
     assert rdd.report.exact
 
 
@@ -161,4 +163,21 @@ def test_a_group_behind_what_other_rows_decide_is_not_exact(below: tuple[str, ..
 
 def test_groups_without_known_keys_are_not_told_apart() -> None:
     rdd, _ = asked(record(0), reached=[record(5)])(Job(chain("groupByKey", "mapValues")))
+    assert not rdd.report.exact
+
+
+@pytest.mark.parametrize(
+    ("key", "redact"), [("a", "rules:redact"), ("<Shop object at 0x7f30>", ""), ("a long one…", "")]
+)
+def test_keys_that_may_have_another_text_now_tell_nothing(key: str, redact: str) -> None:
+    job = Job(chain("map", "reduceByKey"), redact=redact)
+    rdd, _ = asked(record(0, key))(job)
+    assert rdd.done is None
+    assert not rdd.report.exact
+    assert "all records" in rdd.report.notes[-1]
+
+
+def test_a_record_that_its_rows_do_not_reach_has_no_place() -> None:
+    rdd, _ = asked(record(7), reached=[record(6)])(Job(chain("map")))
+    assert rdd.done is None
     assert not rdd.report.exact

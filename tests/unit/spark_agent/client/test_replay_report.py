@@ -80,3 +80,13 @@ def test_it_says_what_was_read() -> None:
     assert str(ReplayReport("without", 1, 7, (), False, ())) == "replay of all but 1 of 7 rows of the inputs"
     assert str(ReplayReport("all", 0, None, (), False, ())) == "replay of all rows of the inputs"
     assert Counter(source.way for source in sources) == {"literal": 1, "whole": 1}
+
+
+@pytest.mark.parametrize(
+    ("was", "verdict"), [("a,1", "reproduced"), ("a,2", "changed"), ("z", None), ("7", None)]
+)
+def test_where_not_all_rows_were_compared_no_row_is_said_to_be_gone(was: str, verdict: str | None) -> None:
+    seen = list(OutputTexts([was], 2)(["a,1", "8", "c", "d"]))
+    (output,), _ = verified(asked(was), seen)
+    assert output.verdict == verdict
+    assert verdict or "only the first 1,000 other rows" in str(output)

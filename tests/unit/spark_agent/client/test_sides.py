@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from spark_agent.client import sides
 from spark_agent.client.application import Application
 from spark_agent.client.http import TraceError
+from spark_agent.client.lineage_records import LineageRecords
+from spark_agent.client.trace_starts import start_of
 from spark_agent.driver.recipes import Recipe
 
 #: 0 and 1 are read, 2 is made of 1, 3 joins 0 and 2, 4 saves it; 5 joins 0 with 6, which is made of it.
@@ -47,37 +49,34 @@ def recipes(monkeypatch: pytest.MonkeyPatch) -> dict[int, Recipe]:
     return made
 
 
-def before(application: Application, number: int, path: int, steps: int = 1) -> set[str]:
-    return set(sides.sides_before(application, frozenset({node(number)}), path, steps))
+def before(application: Application, number: int, path: int) -> tuple[str, bool]:
+    return sides.side_before(application, node(number), path)
 
 
 def test_sides_are_those_of_the_call(application: Application, recipes: Any) -> None:
-    assert before(application, 3, 0) == {node(2)}
-    assert before(application, 3, 1) == {node(0)}
-    assert before(application, 4, 0, steps=2) == {node(2)}
-    assert before(application, 4, 0, steps=3) == {node(1)}
-    assert before(application, 4, 1, steps=9) == {node(0)}
+    assert before(application, 3, 0) == (node(2), True)
+    assert before(application, 3, 1) == (node(0), True)
+    assert before(application, 4, 0) == (node(3), False)
+    assert before(application, 0, 0) == (node(0), False)
 
 
 @pytest.mark.parametrize(
-    ("number", "path", "steps", "text"),
+    ("number", "path", "text"),
     [
-        (3, 2, 1, "op3 has 2 inputs: path= is from 0 to 1"),
-        (3, -1, 1, "from 0 to 1"),
-        (4, 0, 1, "no operation on the way has several inputs"),
-        (1, 0, 1, "no operation on the way has several inputs"),
-        (5, 0, 1, "cannot be told apart"),
+        (3, 2, "op3 has 2 inputs: path= is from 0 to 1"),
+        (3, -1, "from 0 to 1"),
+        (5, 0, "cannot be told apart"),
     ],
 )
 def test_what_is_no_side_is_said(
-    application: Application, recipes: Any, number: int, path: int, steps: int, text: str
+    application: Application, recipes: Any, number: int, path: int, text: str
 ) -> None:
     with pytest.raises(TraceError, match=text):
-        before(application, number, path, steps)
+        before(application, number, path)
 
 
 def test_the_side_that_is_made_of_the_other_is_known(application: Application, recipes: Any) -> None:
-    assert before(application, 5, 1) == {node(6)}
+    assert before(application, 5, 1) == (node(6), True)
 
 
 def test_an_rdd_joined_with_itself_has_no_sides(application: Application, recipes: Any) -> None:
@@ -90,3 +89,49 @@ def test_without_its_recipe_the_order_is_not_known(application: Application, rec
     del recipes[3]
     with pytest.raises(TraceError, match="keep it in a variable"):
         before(application, 3, 0)
+
+
+class Traces:
+    """Answers traces back from one record. Each record was made of those of `MADE_OF`."""
+
+    #: Of 3, record 0 is made of record 0 of 1 and of 2, which are made of records 0 and 1 of 0.
+    MADE_OF: ClassVar = {(3, 0): [(1, 0), (2, 0)], (1, 0): [(0, 0)], (2, 0): [(0, 1)]}
+
+    def trace(self, application: str, **query: Any) -> Any:
+        number, _, offset = map(int, query["record"].split("#"))
+        start = [{"record_id": f"0#{offset}", "partition": 0, "offset": offset}]
+        nodes: dict[str, list[dict[str, Any]]] = {}
+        stack = [(number, offset)]
+        while stack:
+            at = stack.pop()
+            stack += self.MADE_OF.get(at, [])
+            record = {"record_id": f"0#{at[1]}", "partition": 0, "offset": at[1]}
+            nodes.setdefault(node(at[0]), []).append(record)
+        listed = [{"node_id": node_id, "records": records} for node_id, records in nodes.items()]
+        yield {"start_node": node(number), "start": start, "nodes": listed, "exact": True}
+
+
+@pytest.mark.parametrize(("path", "steps", "at", "offsets"), [(0, 2, 0, [0]), (1, 2, 0, [1]), (1, 1, 2, [0])])
+def test_an_ancestor_of_both_sides_is_reached_over_one(
+    monkeypatch: pytest.MonkeyPatch, path: int, steps: int, at: int, offsets: list[int]
+) -> None:
+    source = Recipe(0, "textFile", source=object())
+    left, right = Recipe(1, "map", (source, len)), Recipe(2, "map", (source, len))
+    by_number = {0: source, 1: left, 2: right, 3: Recipe(3, "join", (left, right))}
+    session = SimpleNamespace(recipes=SimpleNamespace(of=by_number.get))
+    monkeypatch.setattr(sides, "running_agent", lambda application: SimpleNamespace(session=session))
+    nodes = {
+        node(n): {"node_id": node(n), "kind": KINDS.get(n, "operator"), "name": f"op{n}"} for n in (0, 2, 3)
+    }
+    nodes[node(1)] = {"node_id": node(1), "kind": "operator", "name": "op1"}
+    edges = [{"source": node(a), "target": node(b)} for a, b in [(0, 1), (0, 2), (1, 3), (2, 3)]]
+    application = Application(Traces(), "app", nodes, edges)  # type: ignore[arg-type]
+    joined = LineageRecords(
+        application, frozenset({node(3)}), (start_of(node=node(3), partition=0, offset=0),)
+    )
+    reached = joined.go_back(steps, path=path).collect()
+    assert [(node_id, record["offset"]) for node_id, record in reached] == [
+        (node(at), one) for one in offsets
+    ]
+    with pytest.raises(TraceError, match="no operation on the way has several inputs"):
+        joined.go_back(1, path=path).go_back(1, path=path)

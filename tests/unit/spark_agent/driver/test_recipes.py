@@ -9,7 +9,7 @@ import pytest
 
 from spark_agent.driver.monkeypatch import rdd_module
 from spark_agent.driver.nodes import Node
-from spark_agent.driver.recipes import MOST_SAVED, Recipes, recipe_of
+from spark_agent.driver.recipes import MOST_SAVED, MOST_STEPS, Recipes, recipe_of
 
 
 def dataset(number: int, name: str = "map", **node: Any) -> Any:
@@ -146,3 +146,16 @@ def test_what_a_replay_makes_has_no_recipe() -> None:
     left_out = dataset(-3, "map", is_left_out=True)
     job.recipes.add("map", (job.source(), len), {}, left_out)
     assert recipe_of(left_out) is None
+
+
+@pytest.mark.parametrize("steps", [1, MOST_STEPS])
+@pytest.mark.parametrize("name", ["textFile", "parallelize", "rdd"])
+def test_what_was_written_is_kept_if_it_holds_no_data_and_has_few_steps(name: str, steps: int) -> None:
+    job = Job()
+    rdd = dataset(70_000, name) if name == "rdd" else job.source(name)
+    for _ in range(steps):
+        rdd = job.made_of(rdd)
+    job.recipes.add_sink(1_000, rdd, is_saved=True)
+    del rdd
+    gc.collect()
+    assert (job.recipes.of(1_000) is not None) is (name == "textFile" and steps == 1)

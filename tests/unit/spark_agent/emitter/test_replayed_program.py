@@ -170,3 +170,16 @@ def test_what_cannot_be_done_ends_the_program_with_one_sentence(
     with pytest.raises(LineageApiError, match=why):
         LineageApi(APP, "").__enter__()
     assert wire.events == []
+
+
+def test_a_source_that_is_another_one_is_read_whole(
+    wire: Wire, sandbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    be_replayed(monkeypatch, sandbox)
+    with LineageApi(APP, "") as lineage:
+        lineage.register(0, "scan", path=str(tmp_path / "other.csv"))
+        lineage.register(1, "write", path=str(tmp_path / "out.csv"))
+        lineage.link(0, 1)
+        assert all(lineage.keep(0, f"read#{split}#{row}") for split in range(4) for row in range(8))
+    [source] = report(sandbox)["sources"]
+    assert (source["way"], source["why"]) == ("whole", "it was read in the original")

@@ -26,7 +26,8 @@ JOB = """
 import json, os, sys
 from spark_agent.driver.replay import replay
 spec = replay.current().spec
-sandbox, report = spec["sandbox"], {"application": "app-2", "sources": [], "refused": [], "differences": []}
+sandbox, report = spec["sandbox"], {"application": "app-2", "refused": [], "differences": []}
+report["sources"] = [{"node": one["node"], "name": "textFile", "way": "literal"} for one in spec["sources"]]
 lines = [line for source in spec["sources"] for part in source["texts"].values() for line in part]
 ACT
 with open(sandbox + "/out/part-00000", "w") as file:
@@ -89,13 +90,58 @@ def test_where_the_lineage_does_not_fail_all_rows_are_sifted(
     assert any(row["text"].startswith("Wien") for row in sift["rows"])
 
 
+UNSEEN = 'report["sources"] = []'
+
+
+def test_what_the_run_did_not_read_as_the_original_is_not_sifted(
+    job: Job, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert job.run("sift", "--fails", "line == 'Linz,2'", act=UNSEEN) == 1
+    said = capsys.readouterr().err
+    assert "nothing can be sifted: textFile was not restricted: the run did not read it as" in said
+    assert job.run("influence", f"{job.output}:2", act=UNSEEN) == 1
+    assert "nothing can be said: a source cannot be restricted to its rows" in capsys.readouterr().err
+
+
+def test_a_crash_without_the_rows_says_nothing_of_them(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    act = f"if not lines: {DIES}"
+    assert job.run("sift", "--fails", "line == 'Linz,2'", "--json", act=act) == 0
+    sift = answer_of(capsys)
+    assert (sift["total"], sift["unresolved"], sift["necessary"]) == (1, 1, None)
+    assert job.run("sift", "--fails", "line == 'Linz,2'", act=act) == 0
+    assert "necessary: whether the job fails without them is not known" in capsys.readouterr().out
+    assert job.run("influence", f"{job.output}:2", "--json", act=act) == 0
+    influence = answer_of(capsys)
+    assert (influence["exact"], influence["inputs"][0]["failed"]) == (False, True)
+    assert job.run("influence", f"{job.output}:2", act=act) == 0
+    assert f"failed  {job.input}:2  Linz,2" in capsys.readouterr().out
+
+
+def test_a_folder_for_the_rows_is_looked_at_first(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    words = "--fails", "line == 'Linz,2'", "--extract", str(job.folder)
+    assert job.run("sift", *words) == 1
+    assert "is there already: name a folder that is new, or empty" in capsys.readouterr().err
+    assert not list((job.folder / "home").glob("replays/*"))
+
+
+def test_where_the_rows_cannot_be_written_the_answer_says_so(
+    job: Job, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (job.folder / "file").write_text("")
+    below = job.folder / "file" / "fixture"
+    assert job.run("sift", "--fails", "line == 'Linz,2'", "--extract", str(below), "--json") == 0
+    sift = answer_of(capsys)
+    assert (sift["total"], sift["saved"]) == (1, None)
+    assert any(f"{below} was not written:" in note for note in sift["notes"])
+
+
 def test_people_read_the_rows_and_what_they_are(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     assert job.run("sift", "--wrong", f"{job.output}:4", "--extract", str(job.folder / "fixture")) == 0
     printed = capsys.readouterr().out
     assert "1 of 1 row is enough to fail: 2 tests" in printed
     assert f"{job.input}:4  Wien,4" in printed
     assert "the test: a row of which field 2 is above 3, the largest of the other rows" in printed
-    assert "necessary: without them the job does not fail" in printed
+    assert "necessary: on the other rows that were looked at the job does not fail" in printed
     [extracted] = [path for path in (job.folder / "fixture").rglob("*") if path.is_file()]
     assert extracted.read_text() == "Wien,4\n"
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import os
 import sys
 from pathlib import Path
@@ -36,6 +37,21 @@ def test_a_program_finds_its_process_as_it_was(tmp_path: Path, monkeypatch: pyte
             *(list(sys.argv), list(sys.path), Path.cwd(), dict(os.environ), sys.excepthook, sys.stdout),
         )
         assert "rerun_helper" not in sys.modules
+
+
+def test_a_program_may_close_its_streams() -> None:
+    for _ in range(2):
+        state = ProgramState()
+        sys.stdout = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8")
+        print("wrapped")
+        sys.stdout.close()
+        sys.stderr.close()
+        left = sys.stderr
+        state.restore()
+        print("on", file=sys.stdout)
+        print("on", file=sys.stderr)
+        print("on", file=left)
+        assert (sys.stdout.closed, sys.stderr.closed) == (False, False)
 
 
 def test_of_a_program_that_prints_much_the_end_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -222,3 +222,14 @@ def test_a_dropped_record_is_named_by_the_node_before(replay: Replay) -> None:
     assert first["record"] == {"node": 1, "record_id": "2#17", "value": ["int", "5"]}
     assert second["record"]["node"] == 0
     assert fields["skipped_total"] == 9
+
+
+def test_what_an_action_gave_the_program_is_not_folded(tmp_path: Path) -> None:
+    replay = Replay(spec(tmp_path, influence={"node": 7, "text": "x"}))
+    replay._restriction = Restriction()
+    replay._observe(contract.NODE_REGISTERED, registered(3, "count", "sink"))
+    replay.redirected(7, "saveAsTextFile", "job.py:3", "/data/out", "text")
+    replay._observe(contract.NODE_REGISTERED, registered(7, "saveAsTextFile", "sink"))
+    replay.saves(Node(7, "saveAsTextFile"))
+    result = json.loads((tmp_path / "influence.json").read_text())
+    assert result == {"why": "the program took values from count, which its functions may use"}
