@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from lineage_service.cli.job_flags import add_run_flags
 from lineage_service.cli.local_paths import is_file, is_there
 from lineage_service.cli.original_files import changed_inputs, input_paths, output_paths
 from lineage_service.cli.query.output import Output
@@ -91,17 +92,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--twice", action="store_true", help="run the same rows twice, and say what is not deterministic"
     )
-    parser.add_argument(
-        "--run-foreach",
-        action="store_true",
-        help="call the functions of foreach and foreachPartition, which are left out else",
-    )
-    parser.add_argument(
-        "--allow-processes", action="store_true", help="let the job start other programs, within the guard"
-    )
-    parser.add_argument("--anyway", action="store_true", help="go on though input files have changed")
-    parser.add_argument("--keep", action="store_true", help="keep the sandbox for more than a day")
-    parser.add_argument("--show", action="store_true", help="show what the command prints while it runs")
+    add_run_flags(parser)
     parser.add_argument("--json", action="store_true", help="answer as the HTTP API does")
     parser.add_argument(
         "--clean",

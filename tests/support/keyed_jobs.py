@@ -28,6 +28,7 @@ from lineage_service.lineage import (
 )
 from lineage_service.queries import RecordQuery, RowSetQuery, StartQuery, TraceQuery
 from spark_agent.contract.row_sets import ranges_of
+from tests.support.record_ways import NoTexts, reached
 
 Pair = tuple[str, int]
 RecordId = tuple[int, int]
@@ -91,20 +92,7 @@ class JobRun:
         return [f"{pair[0]},{pair[1]}" for record, pair in self.values.items() if record[0] == self.sink]
 
     def reached(self, starts: Iterable[RecordId], *, forward: bool) -> set[RecordId]:
-        steps: dict[RecordId, list[RecordId]] = self.parents
-        if forward:
-            steps = defaultdict(list)
-            for record, made_of in self.parents.items():
-                for parent in made_of:
-                    steps[parent].append(record)
-        seen = set(starts)
-        pending = list(seen)
-        while pending:
-            for other in steps.get(pending.pop(), ()):
-                if other not in seen:
-                    seen.add(other)
-                    pending.append(other)
-        return seen
+        return reached(self.parents, starts, forward=forward)
 
 
 class JobQueries:
@@ -256,7 +244,3 @@ class JobQueries:
 
     def texts(self, application_id: str, sources: Iterable[Any]) -> dict[int, Any]:
         return {source["node"]: NoTexts() for source in sources}
-
-
-class NoTexts:
-    texts = None

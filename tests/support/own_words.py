@@ -24,6 +24,7 @@ from lineage_service.lineage import (
 )
 from lineage_service.queries import RecordQuery, TraceQuery
 from spark_agent.contract.row_sets import ranges_of
+from tests.support.record_ways import NoTexts, reached
 
 NAMES = ("textFile", "flatMap", "distinct", "map", "reduceByKey", "filter", "map", "reduceByKey", "save")
 SOURCE, SINK = 0, 8
@@ -77,20 +78,7 @@ class Run:
         return record
 
     def reached(self, starts: Iterable[RecordId], *, forward: bool) -> set[RecordId]:
-        steps: dict[RecordId, list[RecordId]] = self.parents
-        if forward:
-            steps = defaultdict(list)
-            for record, made_of in self.parents.items():
-                for parent in made_of:
-                    steps[parent].append(record)
-        seen = set(starts)
-        pending = list(seen)
-        while pending:
-            for other in steps.get(pending.pop(), ()):
-                if other not in seen:
-                    seen.add(other)
-                    pending.append(other)
-        return seen
+        return reached(self.parents, starts, forward=forward)
 
 
 def _offset(record: RecordId) -> int:
@@ -226,10 +214,6 @@ class Lineages:
 
     def texts(self, application_id: str, sources: Iterable[Any]) -> dict[int, Any]:
         return {source["node"]: NoTexts() for source in sources}
-
-
-class NoTexts:
-    texts = None
 
 
 def source_of(rows: Iterable[int], total: int) -> dict[str, Any]:
