@@ -1,11 +1,13 @@
 """Measures replays in a running session: the time from an output row to the same row, made of its rows alone.
 
-    python -m perf.session_replays [--megabytes 500] [--outputs 40] [--out perf/results]
+    python -m perf.session_replays [--megabytes 500] [--outputs 40] [--together 10 100] [--out perf/results]
 
 This process is the session: a WordCount with lineage. Kafka, `lineage consume` and `lineage serve` of its own
 run beside it. Output rows are chosen by a seed among words of at most `--most` lines, which are almost all.
 Timed are `trace(FILE).row(ROW)`, and then `.replay().collect()`, which asks for the row set. Each must give
-the row again. The first five are not counted. Writes session-replays-DATE.json and .md.
+the row again. The first five are not counted. `--together` replays so many rows at once, chosen from all of
+the outputs. Writes session-replays-DATE.json and .md; of another input than `wordcount`, its name stands
+in theirs.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import shutil
 import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from operator import add
@@ -44,7 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
     with ExitStack() as cleanup:
         figures = measured(folder, options, cleanup)
     shutil.rmtree(folder)
-    publish(options.out, "session-replays", figures, page(figures))
+    name = "session-replays" if options.input == "wordcount" else f"session-replays-{options.input}"
+    publish(options.out, name, figures, page(figures))
     return 0
 
 
@@ -58,19 +62,23 @@ def measured(folder: Path, options: argparse.Namespace, cleanup: ExitStack) -> d
     cleanup.callback(service.consume(0).stop)
     api = service.serve()
     cleanup.callback(api.process.stop)
-    (source,) = CASES["wordcount"].inputs
+    (source,) = CASES[options.input].inputs
     text = source.file(options.folder.absolute() / "data", options.megabytes, SEED)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     context = _context(topics, api.url, options)
     cleanup.callback(context.stop)
     run_s = seconds(lambda: word_count(context, text, folder / "out", options.partitions))
-    replays = [_replay(path, row) for path, row in _outputs(folder / "out", options)]
+    outputs = Outputs(folder / "out")
+    replays = [_replay(path, row) for path, row in outputs.rare(options)]
     return {
         **about,
+        "input": options.input,
         "megabytes": options.megabytes,
         "partitions": options.partitions,
+        "output rows": len(outputs.rows),
         "the run, s": round(run_s, 2),
         "replays": replays[_WARM_UPS:],
+        "together": [_replay_together(outputs.some(count)) for count in options.together],
     }
 
 
@@ -100,15 +108,28 @@ def word_count(context: Any, text: Path, output: Path, partitions: int) -> None:
     words.map(lambda word: (word, 1)).reduceByKey(add).saveAsTextFile(str(output))
 
 
-def _outputs(folder: Path, options: argparse.Namespace) -> list[tuple[Path, int]]:
-    """(file, row) of words that are in at most so many lines."""
-    rows = [
-        (part, row)
-        for part in sorted(folder.glob("part-*"))
-        for row, line in enumerate(part.read_text().splitlines())
-        if int(line.rpartition(" ")[2].rstrip(")")) <= options.most
-    ]
-    return random.Random(SEED).sample(rows, min(options.outputs + _WARM_UPS, len(rows)))
+class Outputs:
+    """The rows of the part files: (file, row) in `rows`, and the text of each."""
+
+    def __init__(self, folder: Path) -> None:
+        self.texts = {
+            (part, row): line
+            for part in sorted(folder.glob("part-*"))
+            for row, line in enumerate(part.read_text().splitlines())
+        }
+        self.rows = list(self.texts)
+
+    def rare(self, options: argparse.Namespace) -> list[tuple[Path, int]]:
+        """Of words that are in at most so many lines."""
+        rare = [row for row, line in self.texts.items() if _count_of(line) <= options.most]
+        return random.Random(SEED).sample(rare, min(options.outputs + _WARM_UPS, len(rare)))
+
+    def some(self, count: int) -> list[tuple[Path, int]]:
+        return random.Random(SEED).sample(self.rows, min(count, len(self.rows)))
+
+
+def _count_of(line: str) -> int:
+    return int(line.rpartition(" ")[2].rstrip(")"))
 
 
 def _replay(path: Path, row: int) -> dict[str, Any]:
@@ -132,6 +153,31 @@ def _replay(path: Path, row: int) -> dict[str, Any]:
     }
     print({"text": text, "rows": again.report.rows, **figures}, file=sys.stderr, flush=True)
     return {"rows": again.report.rows, **{name: round(value, 4) for name, value in figures.items()}}
+
+
+def _replay_together(chosen: list[tuple[Path, int]]) -> dict[str, Any]:
+    """Of several output rows at once: the time, and how many came out again."""
+    from spark_agent import trace
+
+    of_file = {path: trace(path, wait_s=3_600) for path, _ in chosen}
+    records = trace.many([of_file[path].row(row) for path, row in chosen])
+    began = time.perf_counter()
+    again = records.replay()
+    answered = time.perf_counter()
+    outputs = again.collect()
+    ended = time.perf_counter()
+    verdicts = Counter(output.verdict or "unknown" for output in again.report.outputs)
+    figures = {
+        "outputs": len(chosen),
+        "rows": again.report.rows,
+        "of": again.report.of,
+        "outputs of the replay": len(outputs),
+        "verdicts": dict(verdicts),
+        "ask_s": round(answered - began, 3),
+        "replay_s": round(ended - began, 3),
+    }
+    print(figures, file=sys.stderr, flush=True)
+    return figures
 
 
 def seconds(function: Callable[[], Any]) -> float:
@@ -165,6 +211,39 @@ Each was made again of its {min(of)} to {max(of)} input rows alone, and came out
 {table(["seconds", "median", "90th percentile", "longest"], rows)}
 
 The median of a replay is {median / run_s:.1%} of the time of the run. Target: at most {TARGET_S:g} s.
+{_together(figures)}"""
+
+
+def _together(figures: dict[str, Any]) -> str:
+    if not figures["together"]:
+        return ""
+    rows = [
+        [
+            f"{replay['outputs']:,}",
+            f"{replay['rows']:,}",
+            f"{replay['rows'] / replay['of']:.2%}" if replay["of"] else "-",
+            f"{replay['verdicts'].get('reproduced', 0) / replay['outputs']:.1%}",
+            f"{replay['outputs of the replay']:,}",
+            f"{replay['replay_s']:.2f}",
+            f"{replay['replay_s'] / figures['the run, s']:.1%}",
+        ]
+        for replay in figures["together"]
+    ]
+    titles = [
+        "output rows",
+        "input rows",
+        "of all",
+        "reproduced",
+        "rows of the replay",
+        "seconds",
+        "of the run",
+    ]
+    return f"""
+## Several rows at once
+
+Chosen at random from all output rows. Target: 10,000 rows in at most 15 % of the time of the run.
+
+{table(titles, rows)}
 """
 
 
@@ -178,7 +257,13 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m perf.session_replays", description="What a replay in a session takes."
     )
     parser.add_argument("--megabytes", type=float, default=500.0, help="size of the input (default: 500)")
+    parser.add_argument(
+        "--input", choices=("wordcount", "newt-wordcount"), default="wordcount", help="the lines"
+    )
     parser.add_argument("--outputs", type=int, default=40, help="output rows (default: 40)")
+    parser.add_argument(
+        "--together", type=int, nargs="*", default=[], metavar="N", help="so many output rows at once, too"
+    )
     parser.add_argument("--most", type=int, default=1_000, help="words of at most so many occurrences")
     parser.add_argument("--partitions", type=int, default=30, help="of the input (default: 30)")
     parser.add_argument("--cores", type=int, default=2, help="local[N] (default: 2)")
