@@ -11,7 +11,7 @@ MINUTES ?= 10
 STAMP := $(VENV)/made
 
 .DEFAULT_GOAL := help
-.PHONY: help wheel demo test test-all page jar lock soak test-spark-suite test-pyspark-versions check format perf-capture perf-ingest perf-api perf-page pictures screenshots up status down clean distclean java python
+.PHONY: help wheel demo test test-all page jar lock tested-page brief-jvm soak test-spark-suite test-pyspark-versions check format perf-capture perf-ingest perf-api perf-page pictures screenshots up status down clean distclean java python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,14 +36,20 @@ WORKERS ?= 3
 test: LANE := -m "not thorough"
 test test-all: java $(STAMP)
 	@$(BIN)/python -m scripts.server_jars 2>/dev/null & # what fails here is tried again, and said, by the first test that needs a server
-	$(BIN)/python -m scripts.page test
-	$(BIN)/python -m scripts.page build
-	$(BIN)/python -m scripts.jvm build
-	$(BIN)/python -m scripts.brief_jvm
+	@$(MAKE) --no-print-directory -j 2 tested-page brief-jvm
 	$(BIN)/python -m pytest -q --require-services -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(LANE) $(RECORD)
 
 test: ## run the tests of every change, with a Kafka and a Neo4j of their own (WORKERS=1: one after the other)
 test-all: ## run all tests: those that take long, too
+
+# Side by side: one is Node.js, the other Java.
+tested-page:
+	$(BIN)/python -m scripts.page test
+	$(BIN)/python -m scripts.page build
+
+brief-jvm:
+	$(BIN)/python -m scripts.jvm build
+	$(BIN)/python -m scripts.brief_jvm
 
 soak: java $(STAMP) ## kill consumers, Kafka and Neo4j at random for MINUTES (10) and compare what is stored
 	@$(BIN)/python -m tests.soak "$(MINUTES)"

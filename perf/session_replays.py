@@ -160,7 +160,7 @@ def _replay_together(chosen: list[tuple[Path, int]]) -> dict[str, Any]:
     from spark_agent import trace
 
     of_file = {path: trace(path, wait_s=3_600) for path, _ in chosen}
-    records = trace.many([of_file[path].row(row) for path, row in chosen])
+    records = trace.many([of_file[path].row(row) for path, row in chosen])  # type: ignore[attr-defined] # functions take attributes
     began = time.perf_counter()
     again = records.replay()
     answered = time.perf_counter()

@@ -7,6 +7,7 @@ is skipped with the reason, and with `--require-services` it fails.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import time
@@ -59,6 +60,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # until all tests are collected: none of their objects goes before the end
     if config.option.markexpr == "not thorough":
         settings.load_profile("gate")
     # The workers of xdist report to the process that started them.
@@ -71,6 +73,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(TESTS):
             item.add_marker(item.path.relative_to(TESTS).parts[0])
+
+
+def pytest_collection_finish() -> None:
+    """No collection of garbage looks at thousands of tests again: one would take a second."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

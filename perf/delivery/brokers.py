@@ -103,8 +103,9 @@ class Broker:
             self.start()
         self.resume()
         # A broker that was silent for long has lost its partitions, and gets them back a little later.
-        admin, deadline = self.admin, time.monotonic() + READY_DEADLINE_S
-        while not _serves(admin):
+        # A client that asked before may not notice for minutes, so each try has its own.
+        deadline = time.monotonic() + READY_DEADLINE_S
+        while not _serves(self.admin):
             if time.monotonic() > deadline:
                 raise RuntimeError(f"Kafka has not come back within {READY_DEADLINE_S:.0f} s")
             time.sleep(0.1)

@@ -81,6 +81,7 @@ def test_the_lag_is_followed_while_it_is_seen(page, url):
     assert len(asked) == count, "a view that was left still asks"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("theme", sampled(["light", "dark"], 2))
 def test_axe_finds_nothing_serious_on_large_and_live_views(browser, url, theme):
     with opened(browser, color_scheme=theme, reduced_motion="reduce") as page:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parents[2]
 ASKS_FOR_KAFKA = """
 def test_asks(kafka):
@@ -43,6 +45,7 @@ def run(folder: Path, *argv: str, **environment: str) -> subprocess.CompletedPro
     )
 
 
+@pytest.mark.thorough
 def test_where_no_kafka_can_be_had_the_tests_are_skipped_with_the_reason(tmp_path: Path) -> None:
     result = run(tmp_path)
     assert result.returncode == 0, result.stdout
@@ -50,6 +53,7 @@ def test_where_no_kafka_can_be_had_the_tests_are_skipped_with_the_reason(tmp_pat
     assert "no kafka: JAVA_HOME is /nowhere" in result.stdout
 
 
+@pytest.mark.thorough
 def test_where_services_are_required_the_tests_fail_with_the_reason(tmp_path: Path) -> None:
     result = run(tmp_path, "--require-services")
     assert result.returncode == 1
@@ -57,6 +61,7 @@ def test_where_services_are_required_the_tests_fail_with_the_reason(tmp_path: Pa
     assert "no kafka: JAVA_HOME is /nowhere" in result.stdout
 
 
+@pytest.mark.thorough
 def test_a_kafka_that_is_named_is_taken(tmp_path: Path) -> None:
     result = run(tmp_path, "--require-services", LINEAGE_TEST_KAFKA="127.0.0.1:9")
     assert "3 passed" in result.stdout, result.stdout

@@ -386,6 +386,7 @@ def test_a_batch_holds_so_much_text_and_no_more(monkeypatch: pytest.MonkeyPatch)
     assert [[len(group["flowIds"]) for group in batch] for batch in batches] == [[2], [2], [1, 1], [1]]
 
 
+@pytest.mark.thorough
 def test_four_writers_meet_on_applications_and_never_deadlock(
     neo4j: Any, neo4j_graph: Neo4jUnderTest
 ) -> None:

@@ -344,7 +344,7 @@ def calls_about(app: str) -> list[Callable[[GraphStore], None]]:
     ]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.thorough) for n in range(1, 6))])
 def test_calls_again_and_in_another_order_end_in_the_same_graph(
     graph: GraphUnderTest, app: str, seed: int
 ) -> None:
@@ -377,6 +377,7 @@ def test_more_records_than_one_batch_holds_are_all_there(
         neo4j_graph.store.delete_application(app)
 
 
+@pytest.mark.thorough
 def test_writers_of_one_trace_neither_deadlock_nor_double(
     neo4j_graph: Neo4jUnderTest, caplog: pytest.LogCaptureFixture
 ) -> None:

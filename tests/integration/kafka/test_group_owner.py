@@ -135,6 +135,7 @@ def test_a_group_of_an_earlier_version_is_taken_over(bench: Bench) -> None:
     assert "belongs to another" in output_of(bench.consume(store=bench.folder / "other"), 1)
 
 
+@pytest.mark.thorough
 def test_a_group_is_given_to_another_store_on_demand_and_that_one_gets_everything(bench: Bench) -> None:
     bench.send_blocks(*some_blocks(1, 5))
     first = consuming(bench)

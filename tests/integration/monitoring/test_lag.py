@@ -73,6 +73,7 @@ def scraped(url: str) -> dict[str, dict[Labels, float]]:
     return found
 
 
+@pytest.mark.thorough
 def test_messages_that_wait_for_a_stopped_consumer_are_counted_and_timed(bench: Bench) -> None:
     watch = open_lag(settings_of(bench))
     process = bench.consume(metrics_port=0)

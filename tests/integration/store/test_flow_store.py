@@ -137,6 +137,7 @@ def test_threads_share_one_store(folder: Path) -> None:
     assert len(rows(store, "flows")) == 2 * 20
 
 
+@pytest.mark.thorough
 def test_many_commits_are_joined_in_checkpoints(folder: Path) -> None:
     store = DeltaFlowStore(folder)
     for at in range(230):

@@ -156,6 +156,7 @@ def _write_to(url: str, run: int) -> None:
     write(DeltaFlowStore(url), run, 5)
 
 
+@pytest.mark.thorough
 def test_processes_share_a_store_in_s3_and_maintenance_works_on_it(bucket: str, tmp_path: Path) -> None:
     url = f"{bucket}/some/flows"
     context = multiprocessing.get_context("spawn")

@@ -406,6 +406,7 @@ def test_compactions_beside_writers_of_other_processes_lose_and_double_nothing(f
     assert state(store) == state(expected)
 
 
+@pytest.mark.thorough
 def test_two_removals_of_old_files_at_once_are_no_error(folder: Path) -> None:
     store = DeltaFlowStore(folder)
     fill(store)

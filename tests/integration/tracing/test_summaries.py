@@ -111,6 +111,7 @@ def test_a_deleted_application_is_not_listed_any_more(store: Store, questions: L
         questions.application("old")
 
 
+@pytest.mark.thorough
 def test_the_newest_come_first_and_no_more_are_read_than_are_taken(tmp_path: Path) -> None:
     store = Store(tmp_path / "flows")
     began = {f"app-{at}": 1_000 + at * 7 % 300 for at in range(300)}

@@ -247,6 +247,7 @@ def test_what_cannot_be_replayed_says_why(ran: Ran, ask: Any, text: str) -> None
         ask(ran)
 
 
+@pytest.mark.thorough
 def test_a_loop_keeps_no_recipes(ran: Ran) -> None:
     active = agent.active()
     assert active is not None

@@ -86,6 +86,7 @@ def test_what_arrives_is_counted_and_nothing_dropped(kafka: Any) -> None:
     assert counters["blocks"] > 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("broker", sampled(["silent_broker", "closed_port"], 2))
 def test_a_broker_that_does_not_answer_costs_seconds_once(
     broker: str, request: pytest.FixtureRequest

@@ -271,6 +271,7 @@ def test_an_application_without_dataframes_is_complete_without_a_jar(
     assert missing_of(application) == ""
 
 
+@pytest.mark.thorough
 def test_records_that_a_query_read_which_was_not_followed_are_not_said_to_have_gone_nowhere(
     run: Callable[..., tuple[Any, Application]], tmp_path: Path
 ) -> None:

@@ -130,6 +130,7 @@ def test_keys_of_very_many_columns(spark: SparkSession, taps: Taps, way: str) ->
     check(keyed(taps, frame.union(frame)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "key", sampled(["concat('word', id)", "id", "concat('a longer word, number ', id)"], 3)
 )

@@ -146,6 +146,7 @@ def test_files_of_python_are_sent_by_the_jvm_and_its_own_by_the_command(
     assert len(spool_files.waiting_files(str(folder), spool_files.DAMAGED)) == 1
 
 
+@pytest.mark.thorough
 def test_files_of_the_jvm_are_read_by_the_command(
     spark: SparkSession, broker: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -84,6 +84,7 @@ def test_what_a_task_cached_that_failed_is_known(run: Run, tmp_path: Path) -> No
     assert known < len(rows)
 
 
+@pytest.mark.thorough
 def test_what_an_attempt_cached_that_was_made_again_is_known(run: Run, tmp_path: Path) -> None:
     """A task fails once; the next attempt reads what the first one left, and other rows would have come."""
     source = tmp_path / "in.txt"
@@ -130,6 +131,7 @@ def test_what_was_kept_of_a_grouping_is_found_by_its_key(run: Run, tmp_path: Pat
     assert row in rows_at(forward, "sink")
 
 
+@pytest.mark.thorough
 def test_a_union_that_only_a_failed_action_has_read_keeps_nothing_from_being_exact(
     run: Run, tmp_path: Path
 ) -> None:

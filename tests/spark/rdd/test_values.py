@@ -276,6 +276,7 @@ def test_exactly_the_ways_of_chosen_rows_have_values(
     assert 0 < len(captured) < len(records)
 
 
+@pytest.mark.thorough
 def test_records_that_were_kept_have_their_values(run: Run, tmp_path: Path) -> None:
     _, application = run(keeping_job(tmp_path), **DETAILED)
     graph = application.questions.graph(application.application_id)

@@ -268,6 +268,7 @@ CASES = {**OF_NAMES, **DENIED, **SINGLE, **FOR_EACH_VALUE, **WITHIN}
 PLAIN = without_lineage(CASES)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PLAIN)
 def test_spark_writes_what_the_oracle_says(name: str, plain: Ran) -> None:
     plain.check_rows(name)

@@ -52,6 +52,7 @@ for module in (sys.modules[__name__], clusters, boundary):
 PLAIN = without_lineage(CASES)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PLAIN)
 def test_spark_writes_what_the_oracle_says(name: str, plain: Ran) -> None:
     plain.check_rows(name)

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.timeout(1800)
 PLAIN = without_lineage(CASES)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PLAIN)
 def test_spark_writes_what_the_oracle_says(name: str, plain: Ran) -> None:
     plain.check_rows(name)

@@ -22,6 +22,7 @@ def both(pair: tuple[Order, Order]) -> tuple[int, int]:
 PLAIN = without_lineage(CASES)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PLAIN)
 def test_spark_writes_what_the_oracle_says(name: str, plain: Ran) -> None:
     plain.check_rows(name)
