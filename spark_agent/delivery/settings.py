@@ -99,7 +99,7 @@ SETTINGS = (
     Setting(
         "spark.lineage.pace",
         "false",
-        "Look in each Python worker, some 40 times a second, which record it is at, to say which ones took "
+        "Look in each Python worker, some 60 times a second, which record it is at, to say which ones took "
         "long; see debugging.md.",
     ),
     Setting(

@@ -1,9 +1,12 @@
-"""Looks, some 40 times a second, which record the task of this worker is at, and books the time in between.
+"""Looks, some 60 times a second, which record the task of this worker is at, and books the time in between.
 
 A thread of its own does it, so a record costs nothing. Time counts in which the task read nothing new: it
 goes to the record that the task is at when it looks. So does the time in which one call kept Python's lock,
 and this thread from looking. Time in which the task waited for a processor does not count, as far as the
 system says it.
+
+Looks are due at even times, however late each is. Where a task of many quick records has read fewer than
+usual and is at one, it may be a slow one: then the next look is soon, before that record is over.
 
 Promises that nothing of this changes or fails a task, and that a worker without a task is left alone. User
 code does not see the thread: it is none of `threading`'s.
@@ -27,8 +30,16 @@ if TYPE_CHECKING:
 
 __all__ = ["INTERVAL_S", "Look", "Looking", "Pace"]
 
-#: A record of 50 ms is looked at twice, also where each look waits for Python's lock.
-INTERVAL_S = 0.02
+#: A record of 50 ms is looked at twice, also where each look is some 15 ms late.
+INTERVAL_S = 0.016
+#: Until the next look where a record may be slow, and the least time between two looks.
+_SOON_S, _LEAST_S = 0.004, 0.002
+#: Looks are soon only at a task that reads so many records in an interval: others do not need them.
+_MANY = 8
+#: It reads fewer than usual if it reads less than this share of what it read lately.
+_FEWER = 2 / 3
+#: Intervals over which it is counted what is usual.
+_LATELY = 8
 #: A wait for Python's lock that is shorter may be by chance.
 _LEAST_KEPT_S = 0.01
 
@@ -51,7 +62,7 @@ class Looking:
     """The looks at one task run, which is not held.
 
     `waited` says for how many seconds the task's thread has waited for a processor so far, None if unknown.
-    It is asked only while the task stands.
+    It is asked only while the task may stand.
     """
 
     def __init__(self, switch_s: float, waited: Callable[[], float | None] = lambda: None) -> None:
@@ -61,37 +72,72 @@ class Looking:
         self._last: Look | None = None
         self._inputs = -1
         self._at_hand: AtHand | None = None
+        self._usual = Usual()
+        self._soon_s = _SOON_S
 
-    def look(self, run: TaskRun, look: Look, find: Callable[[], AtHand | None]) -> None:
-        """`find` says which record the run is at. May raise."""
+    def look(self, run: TaskRun, look: Look, find: Callable[[], AtHand | None]) -> float:
+        """Seconds until the next look. `find` says which record the run is at. May raise."""
         last, self._last = self._last, look
         inputs, self._inputs = self._inputs, run.inputs.count
         before, self._at_hand = self._at_hand, None
         waited_before, self._waited_before = self._waited_before, None
         if last is None:
-            return
-        has_stood = self._inputs == inputs
+            return INTERVAL_S
+        read, seconds = self._inputs - inputs, look.at - last.at
+        has_few, is_quick = self._usual.has_few(read, seconds), self._usual.is_quick
+        self._usual.add(read, seconds)
         kept = self._kept_lock(look, last)
-        if not has_stood and not kept:
-            return
+        if read and not kept and not (has_few and is_quick):
+            return self._in_time()
         self._at_hand = at_hand = find()
         if at_hand is None:
-            return
+            return self._in_time()
         self._waited_before = waited = self._waited()
-        is_same = has_stood and (at_hand == before or _is_by_input(run, at_hand.node))
-        seconds = look.at - last.at if is_same else kept
+        is_same = not read and (at_hand == before or _is_by_input(run, at_hand.node))
+        booked = seconds if is_same else kept
         if waited is not None and waited_before is not None:
-            seconds -= waited - waited_before
+            booked -= waited - waited_before
         elif look.preempted > last.preempted:  # perhaps the task's thread
-            seconds = min(seconds, look.used - last.used)
-        if seconds > 0:
-            run.slow.book(at_hand, seconds)
+            booked = min(booked, look.used - last.used)
+        if booked > 0:
+            run.slow.book(at_hand, booked)
+        return self._soon(is_same=is_same) if is_quick else self._in_time()
+
+    def _in_time(self) -> float:
+        self._soon_s = _SOON_S
+        return INTERVAL_S
+
+    def _soon(self, *, is_same: bool) -> float:
+        """A record that goes on and on is looked at less and less often."""
+        soon = _SOON_S if not is_same else self._soon_s
+        self._soon_s = min(2 * soon, INTERVAL_S)
+        return soon
 
     def _kept_lock(self, look: Look, last: Look) -> float:
         """How long one call kept Python's lock from this thread."""
         asked = look.waits - last.waits - 2  # it slept, and got the lock
         kept = min(look.late, asked * self._switch_s) - self._switch_s
         return kept if kept >= _LEAST_KEPT_S else 0.0
+
+
+class Usual:
+    """How many records a task has read in a second lately."""
+
+    def __init__(self) -> None:
+        self._in_a_second = 0.0
+
+    @property
+    def is_quick(self) -> bool:
+        return self._in_a_second * INTERVAL_S >= _MANY
+
+    def has_few(self, read: int, seconds: float) -> bool:
+        return read < _FEWER * self._in_a_second * seconds
+
+    def add(self, read: int, seconds: float) -> None:
+        """It has read so many more."""
+        if seconds > 0:
+            share = min(seconds / (_LATELY * INTERVAL_S), 1.0)
+            self._in_a_second += share * (read / seconds - self._in_a_second)
 
 
 def _is_by_input(run: TaskRun, node: int) -> bool:
@@ -136,19 +182,22 @@ class Pace:
         """Look at the current run until it ends. It is not held meanwhile: what it has is the task's."""
         number, thread = self._number(), self._task_thread
         looking, clock = Looking(sys.getswitchinterval(), _wait_of(self._native_id)), _Clock(thread)
+        due, wait = time.monotonic(), INTERVAL_S
         while number is not None:
-            due = time.monotonic() + INTERVAL_S
-            time.sleep(INTERVAL_S)
+            due = max(due + wait, time.monotonic() + _LEAST_S)
+            time.sleep(max(due - time.monotonic(), 0.0))
             if self._number() != number:
                 return
+            wait = INTERVAL_S
             with contextlib.suppress(Exception):  # what it looks at goes on meanwhile
-                self._look(looking, clock.look(due), thread)
+                wait = self._look(looking, clock.look(due), thread)
 
-    def _look(self, looking: Looking, look: Look, thread: int) -> None:
+    def _look(self, looking: Looking, look: Look, thread: int) -> float:
         run = self._current_run()
-        if run is not None:
-            stages = run.stages
-            looking.look(run, look, lambda: record_at_hand(sys._current_frames().get(thread), stages))
+        if run is None:
+            return INTERVAL_S
+        stages = run.stages
+        return looking.look(run, look, lambda: record_at_hand(sys._current_frames().get(thread), stages))
 
 
 def _wait_of(native_id: int) -> Callable[[], float | None]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from itertools import accumulate
+from collections.abc import Iterator
+from itertools import accumulate, cycle, repeat
 from typing import Any
 
 from hypothesis import given, settings
@@ -67,6 +68,45 @@ def test_a_record_that_took_long_is_first(durations: list[float], at: int) -> No
     durations[at] = 1.0
     seconds = booked(durations, 0.025, is_by_input=True)
     assert max(seconds, key=lambda position: seconds[position]) == at
+
+
+QUICK_S, SLOW_S, LATEST_S = 0.0001, 0.05, 0.015
+
+
+def looked_at(slow_at: float, late: Iterator[float]) -> SlowRecords:
+    """A task of quick records and one of 50 ms, which begins at that time; looks are late by such times."""
+    run, looking = a_run(is_by_input=True), Looking(SWITCH_S)
+    now = due = 0.0
+    before = int(slow_at / QUICK_S)
+
+    def position() -> int:
+        if now < slow_at:
+            return int(now / QUICK_S)
+        return before + max(int((now - slow_at - SLOW_S) / QUICK_S) + 1, 0)
+
+    run.inputs = ComputedCounter(lambda: position() + 1)
+    while now < slow_at + 0.2:
+        wait = looking.look(run, Look(now, now - due), lambda: AtHand(NODE, position()))
+        due = max(due + wait, now + 0.002)
+        now = due + next(late)
+    return run.slow
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.floats(0.2, 0.3), st.lists(st.floats(0, LATEST_S), min_size=1, max_size=30))
+def test_a_slow_record_among_quick_ones_is_seen_however_late_looks_are(
+    slow_at: float, late: list[float]
+) -> None:
+    (booked_record,) = looked_at(slow_at, cycle(late))._seconds.items()
+    at_hand, seconds = booked_record
+    assert at_hand.position == int(slow_at / QUICK_S)
+    assert 0 < seconds <= SLOW_S
+
+
+@given(st.floats(0.2, 0.3), st.floats(0, 0.005))
+def test_of_a_slow_record_among_quick_ones_most_is_booked(slow_at: float, late: float) -> None:
+    (seconds,) = looked_at(slow_at, repeat(late))._seconds.values()
+    assert seconds >= SLOW_S / 2
 
 
 @settings(max_examples=60, deadline=None)

@@ -12,6 +12,7 @@ import pytest
 
 from spark_agent.worker.operators.narrow import Filter, FlatMap, Map
 from spark_agent.worker.pace import INTERVAL_S, Look, Looking
+from spark_agent.worker.position_streams import ComputedCounter
 from spark_agent.worker.process_state import worker_process
 from spark_agent.worker.record_at_hand import AtHand
 from spark_agent.worker.slow_records import SlowRecords
@@ -138,6 +139,29 @@ def run() -> TaskRun:
 
 def test_one_look_books_nothing(run: TaskRun) -> None:
     assert looked(run, Look(1.0, 0.0)) == []
+
+
+def test_a_task_that_reads_fewer_records_than_usual_is_looked_at_soon(run: TaskRun) -> None:
+    looking, at = Looking(0.005), [0.0, 0]
+
+    def look(records: int) -> float:
+        at[0], at[1] = at[0] + INTERVAL_S, int(at[1] + records)
+        run.inputs = ComputedCounter(lambda: int(at[1]))
+        return looking.look(run, Look(at[0], 0.0), lambda: AtHand(1, 3))
+
+    assert {look(1_000) for _ in range(30)} == {INTERVAL_S}
+    waits = [look(500), look(0), look(0), look(0), look(0)]
+    assert waits == sorted(waits) and waits[0] < INTERVAL_S == waits[-1]
+    assert look(1_000) == INTERVAL_S
+    assert run.slow._seconds.keys() == {AtHand(1, 3)}
+
+
+def test_a_task_of_few_records_is_looked_at_at_even_times(run: TaskRun) -> None:
+    looking, read = Looking(0.005), [0]
+    run.inputs = ComputedCounter(lambda: read[0])
+    for at in range(30):
+        read[0] += at % 3 == 0
+        assert looking.look(run, Look(at * INTERVAL_S, 0.0), lambda: AtHand(1, 3)) == INTERVAL_S
 
 
 def test_a_late_look_counts_only_as_far_as_the_lock_was_kept() -> None:
