@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,21 +15,24 @@ from lineage_service.cli.original_files import changed_inputs, input_paths, outp
 from lineage_service.cli.query.output import Output
 from lineage_service.cli.query.start import store_queries
 from lineage_service.cli.query.starts import add_starts, start_queries
+from lineage_service.cli.replay_chain import add_chain_flag, give_chain, jobs_of
 from lineage_service.cli.replay_text import show_replay
 from lineage_service.cli.stores import open_lineage
 from lineage_service.errors import InvalidQueryError
 from lineage_service.lineage import AskedRecord, Failure, Replay, RowSet
 from lineage_service.newest_application import LAST, application_named
-from lineage_service.queries import RowSetQuery
+from lineage_service.queries import RowSetQuery, StartQuery
 from lineage_service.replays.affected_rows import AffectedRequest, AffectedRows
+from lineage_service.replays.agent_report import read_report
 from lineage_service.replays.arrival import Arrival
+from lineage_service.replays.chain import StandIn, replay_chain, with_stand_ins
 from lineage_service.replays.errors import ReplayError
 from lineage_service.replays.original import Original
 from lineage_service.replays.places import depends_on_places
 from lineage_service.replays.repair import RowRepair
 from lineage_service.replays.replay_runs import ReplayInterrupted, ReplayRuns, Request
 from lineage_service.replays.requested_rows import named_rows, replacement
-from lineage_service.replays.sandbox import Sandboxes
+from lineage_service.replays.sandbox import Sandbox, Sandboxes
 from lineage_service.replays.specification import (
     Plan,
     changed_rows,
@@ -55,12 +59,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "%(prog)s APP START.. | --only ROWS | --without ROWS [--affected] | --replace FILE:LINE=TEXT |\n"
         "           --failure N | --skip-failing\n"
         "           [--step] [--twice] [--anyway] [--keep] [--show] [--json] -- COMMAND...\n"
+        "       %(prog)s START.. --job APP -- COMMAND... --job APP -- COMMAND...\n"
         "       %(prog)s --clean [ID]"
     )
     parser.add_argument(
         "application", nargs="?", help=f"an applicationId of `lineage apps`, or {LAST!r} for the newest"
     )
     add_starts(parser)
+    add_chain_flag(parser)
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--only",
@@ -108,29 +114,69 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     """Raises LineageError."""
     if options.clean is not None:
         return _clean(settings, options)
-    if options.application is None:
+    chained = jobs_of(options)
+    if not chained and options.application is None:
         raise InvalidQueryError("say which application: `lineage replay APP ... -- COMMAND`")
     if not options.words:
         raise InvalidQueryError("say which command runs the job, behind two dashes: -- spark-submit job.py")
     output = Output(options)
     with store_queries(settings):
         queries = open_lineage(settings)
-        application_id = application_named(queries, options.application)
-        original = Original(existing_store(settings), application_id)
-        arrival = Arrival(queries, wait_s=settings.trace_seconds)
-        request = _Chosen(queries, original, options, arrival).request()
-        inputs, outputs = input_paths(queries, original), output_paths(queries, original)
-        repair = RowRepair(queries, application_id, queries.source_files, arrival)
-        steps = StepReader(queries, application_id, arrival)
-        runs = ReplayRuns(original, settings.home, inputs, outputs, repair, steps)
+        jobs = [_Job(settings, queries, job) for job in chained or [options]]
         try:
             with output.working("replaying"):
-                replay = runs.replay(request)
+                if chained:
+                    replays = replay_chain(jobs, start_queries(chained[-1]))
+                else:
+                    replays = (jobs[0].replay_of(jobs[0].chosen.request()),)
         except ReplayInterrupted as interrupted:
             sys.stderr.write(f"lineage: {interrupted}\n")
             return _INTERRUPTED
-    output.give(replay, (), (), lambda console: show_replay(console, replay), list(replay.notes))
-    return _exit_code(replay, has_steps=options.step)
+    replay = replays[-1]
+    if chained:
+        give_chain(output, replays)
+    else:
+        output.give(replay, (), (), lambda console: show_replay(console, replay), list(replay.notes))
+    code = _exit_code(replay, has_steps=options.step)
+    return code if len(replays) == len(jobs) else code or _NOT_REACHED
+
+
+class _Job:
+    """An application, and the command that runs it again."""
+
+    def __init__(self, settings: Settings, queries: LineageQueries, options: argparse.Namespace) -> None:
+        application_id = application_named(queries, options.application)
+        self._settings, self._queries = settings, queries
+        self.original = Original(existing_store(settings), application_id)
+        self._arrival = Arrival(queries, wait_s=settings.trace_seconds)
+        self.chosen = _Chosen(queries, self.original, options, self._arrival)
+
+    def replay_of(self, request: Request) -> Replay:
+        """Raises ReplayError, ReplayInterrupted."""
+        queries, original = self._queries, self.original
+        inputs, outputs = input_paths(queries, original), output_paths(queries, original)
+        repair = RowRepair(queries, original.application_id, queries.source_files, self._arrival)
+        steps = StepReader(queries, original.application_id, self._arrival)
+        return ReplayRuns(original, self._settings.home, inputs, outputs, repair, steps).replay(request)
+
+    # -- as one of a chain ---------------------------------------------------------------------------
+
+    def input_files(self, node: int) -> list[str]:
+        files = self._queries.source_files.input_files(self.original.application_id, [node])
+        return [file.path for file in files]
+
+    def row_set(self, starts: Sequence[StartQuery]) -> dict[str, Any]:
+        query = RowSetQuery(starts=tuple(starts))
+        return row_set_json(self._queries.row_set(self.original.application_id, query))
+
+    def replay(self, row_set: Mapping[str, Any] | None, stand_ins: Sequence[StandIn]) -> Replay:
+        return self.replay_of(self.chosen.request_of(row_set, stand_ins))
+
+    def written(self, replay: Replay, sink: int) -> str | None:
+        sandbox = Sandbox(Path(replay.sandbox))
+        report = read_report(sandbox.read(sandbox.report.name))
+        reported = self.original.reported(self.original.sinks[sink], report.sinks)
+        return None if reported is None else reported.to
 
 
 def _clean(settings: Settings, options: argparse.Namespace) -> int:
@@ -198,6 +244,17 @@ class _Chosen:
             raise ReplayError(f"{why}. Put it back, or go on with --anyway")
         self._notes.append(why)
 
+    def request_of(self, row_set: Mapping[str, Any] | None, stand_ins: Sequence[StandIn]) -> Request:
+        """Of rows that a chain needs, or of all, with what earlier replays wrote in the place of inputs."""
+        self._check_inputs()
+        folders = tuple((stand_in.path, stand_in.folder) for stand_in in stand_ins)
+        if row_set is None:
+            return self._request(Plan(mode="all", sources=(), stand_ins=folders))
+        self._note(row_set)
+        sources = with_stand_ins(row_set["sources"], stand_ins)
+        request = self._of_rows({**row_set, "sources": sources})
+        return replace(request, plan=replace(request.plan, stand_ins=folders))
+
     # -- rows ---------------------------------------------------------------------------------------
 
     def _only(self) -> Request:
@@ -212,6 +269,10 @@ class _Chosen:
                 raise InvalidQueryError("a failure is replayed alone: give one --failure, and no START")
             row_set = row_set_json(self._queries.row_set(self._application_id, RowSetQuery(starts=starts)))
             self._note(row_set)
+        return self._of_rows(row_set, failure)
+
+    def _of_rows(self, row_set: dict[str, Any], failure: Failure | None = None) -> Request:
+        options = self._options
         asked = () if failure else _asked(row_set)
         if asked and not any(record.node in self._original.sinks for record in asked):
             raise InvalidQueryError("START is no row of an output: give one, or rows of inputs with --only")
@@ -284,7 +345,7 @@ class _Chosen:
             raise InvalidQueryError(f"there is no failure {number}: `lineage failures` lists them")
         return failure
 
-    def _note(self, row_set: dict[str, Any]) -> None:
+    def _note(self, row_set: Mapping[str, Any]) -> None:
         if row_set.get("complete") is False:
             self._notes.append("the lineage is not complete: rows that it takes may be missing")
         if row_set.get("exact") is False:

@@ -161,6 +161,14 @@ class Replay(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayChain(Result):
+    """Replays of applications of which each reads what earlier ones wrote, in their order."""
+
+    verdict: Verdict = field(metadata=doc("That of the last one."))
+    replays: tuple[Replay, ...] = field(metadata=doc("Up to the first that was refused or failed."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Replays(Result):
     """The replays of one application whose sandboxes are there."""
 

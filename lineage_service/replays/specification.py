@@ -63,6 +63,8 @@ class Plan:
     watched: tuple[Source, ...] = ()
     #: The kept rows of a partition have the positions that they had, in a program that read them itself.
     keeps_positions: bool = False
+    #: Paths, and the folders of earlier replays that are read in their place.
+    stand_ins: tuple[tuple[str, str], ...] = ()
     #: Node and text of a saved row: what is it without each of the rows?
     saved_row: tuple[int, str] | None = None
 
@@ -271,6 +273,8 @@ def spec_of(
     }
     if plan.watched:
         spec["watched"] = list(plan.watched)
+    if plan.stand_ins:
+        spec["stand_ins"] = [{"path": path, "folder": folder} for path, folder in plan.stand_ins]
     try:
         REPLAY_SPEC.check(spec)
     except ContractError as error:

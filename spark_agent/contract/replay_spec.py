@@ -96,6 +96,8 @@ REPLAY_SPEC = Object(
         "watched": ListOf(ROW_SOURCE),
         # Those of the protected that it wrote and did not read: a script may remove them before it writes.
         "outputs": ListOf(_TEXT),
+        # What the replay of an earlier application wrote into `folder` is read in the place of `path`.
+        "stand_ins": ListOf(Object({"path": _TEXT, "folder": _PATH})),
     },
 )
 

@@ -1,6 +1,7 @@
 """Where the sinks of a replay write: below `out/` in its sandbox, and never to where the job asked for.
 
-A job may read what it has written. So the paths of redirected outputs mean their copies from then on. Paths
+A job may read what it has written. So the paths of redirected outputs mean their copies from then on. Before
+that, a path may mean what the replay of an earlier application wrote: its stand-in, which is only read. Paths
 are compared as texts: absolute ones of this machine, and URIs as they are. Spark gets the sandbox's paths as
 URIs, since its own may mean another file system.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -25,9 +26,15 @@ _PATTERN = re.compile(r"[*?\[{]")
 class Outputs:
     """The redirected outputs of one replay. Thread-safe."""
 
-    def __init__(self, folder: str, differs: Callable[[str], None]) -> None:
-        """`folder`: that of all outputs. `differs` takes a sentence on what may differ from the original."""
+    def __init__(
+        self, folder: str, differs: Callable[[str], None], stand_ins: Mapping[str, str] | None = None
+    ) -> None:
+        """`folder`: that of all outputs. `differs` takes a sentence on what may differ from the original.
+
+        `stand_ins`: folders that are read in the place of paths.
+        """
         self._folder, self._differs = folder, differs
+        self._stand_ins = {_plain(path): place.rstrip("/") for path, place in (stand_ins or {}).items()}
         self._lock = threading.Lock()
         self._copies: dict[str, str] = {}
 
@@ -56,26 +63,31 @@ class Outputs:
 
     def copy_of(self, path: str) -> str | None:
         """Where what this replay wrote to `path`, or to a folder above it, really is. None: it wrote none."""
-        asked = _plain(path)
         with self._lock:
             copies = dict(self._copies)
+        return self._place_in(copies, path)
+
+    def _place_in(self, copies: Mapping[str, str], path: str) -> str | None:
+        asked = _plain(path)
         for original, copy in sorted(copies.items(), key=lambda item: -len(item[0])):
             if asked == original or asked.startswith(f"{original}/"):
                 return copy + asked[len(original) :]
             if _PATTERN.search(asked) and _matches(asked, original):
                 self._differs(
-                    f"the job reads {path}, a pattern that names {original}, too: what this replay wrote "
+                    f"the job reads {path}, a pattern that names {original}, too: what a replay wrote "
                     "there is elsewhere, so what is read is not what it wrote"
                 )
         return None
 
     def with_copies(self, paths: Any) -> Any:
-        """An argument that names what is to be read, with the copies in place of what was written.
+        """An argument that names what is to be read, with copies and stand-ins in place of what was written.
 
         A text, which may name several paths with commas between, or a list of them. Anything else stays.
         """
         if isinstance(paths, str):
-            parts = [self.copy_of(part) for part in paths.split(",")]
+            parts = [
+                self.copy_of(part) or self._place_in(self._stand_ins, part) for part in paths.split(",")
+            ]
             if not any(parts):
                 return paths
             return ",".join(

@@ -84,7 +84,8 @@ class Replay:
         #: Is nothing captured and sent?
         self.is_silent = spec.get("silent") is True
         self.report = Report(self.sandbox)
-        self.outputs = Outputs(os.path.join(self.sandbox, OUTPUTS), self.report.differs)
+        stand_ins = {entry["path"]: entry["folder"] for entry in spec.get("stand_ins", ())}
+        self.outputs = Outputs(os.path.join(self.sandbox, OUTPUTS), self.report.differs, stand_ins)
         self._nodes: dict[int, tuple[str, str]] = {}  # number -> name and call site
         self._sinks: dict[int, dict[str, Any]] = {}
         self._gave: set[str] = set()  # actions that give the program values

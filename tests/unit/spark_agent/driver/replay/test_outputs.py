@@ -57,6 +57,21 @@ def test_relative_paths_and_uris_are_places_too(
     assert outputs.copy_of("s3a://bucket/totals/part-0") == f"{remote}/part-0"
 
 
+def test_a_stand_in_is_read_until_the_replay_writes_there_itself(tmp_path: Path) -> None:
+    outputs = Outputs(str(tmp_path / "out"), lambda _sentence: None, {"file:/data/totals/": "/replays/1/out/3-save"})
+    assert outputs.with_copies("/data/totals/part-*,/data/x") == "file:/replays/1/out/3-save/part-*,/data/x"
+    assert outputs.copy_of("/data/totals") is None  # nothing that this replay has written
+    own = outputs.folder_for("/data/totals", "7-save", is_more=True)
+    assert own == str(tmp_path / "out" / "7-save")
+    assert outputs.with_copies("/data/totals") == f"file:{own}"
+
+
+def test_a_pattern_above_a_stand_in_is_said(tmp_path: Path, differences: list[str]) -> None:
+    outputs = Outputs(str(tmp_path / "out"), differences.append, {"/data/totals": "/replays/1/out/3-save"})
+    assert outputs.with_copies("/data/*") == "/data/*"
+    assert len(differences) == 1
+
+
 def test_what_is_in_the_sandbox_stays(outputs: Outputs) -> None:
     folder = outputs.folder_for("/data/totals", "1-a")
     assert outputs.folder_for(folder, "2-b") == folder
