@@ -34,6 +34,7 @@ from lineage_api.etags import CACHEABLE, is_current
 from lineage_api.parameters import (
     ApplicationParameters,
     CompareParameters,
+    CompareWithParameters,
     ContrastParameters,
     DatasetMissingParameters,
     DatasetParameters,
@@ -377,6 +378,25 @@ def get_contrast(
 
 
 @router.get(
+    "/api/applications/{app}/compare",
+    tags=["applications"],
+    response_model=lineage.Comparison,
+    responses=_csv() | _problems(404, 500, 503, 504),
+)
+def compare_with(
+    queries: QueryService,
+    app: ApplicationName,
+    parameters: Annotated[CompareWithParameters, Query()],
+    accept: Accept = None,
+) -> Response:
+    """What another run changed: rows that are gone, new or changed, and the input rows behind these.
+
+    The other one is a later run of the same job, or a replay of this one.
+    """
+    return _comparison(queries.compare(parameters.query(app)), accept)
+
+
+@router.get(
     "/api/applications/{app}/replays",
     tags=["applications"],
     response_model=lineage.Replays,
@@ -470,7 +490,10 @@ def compare(
 
     Name two applications (`before`, `after`), or a `dataset`: then the last two complete runs that wrote it.
     """
-    result = queries.compare(parameters.query())
+    return _comparison(queries.compare(parameters.query()), accept)
+
+
+def _comparison(result: lineage.Comparison, accept: str | None) -> Response:
     if csv.prefers_csv(accept):
         return _not_cached(csv.comparison_as_csv(result))
     return _json(result, {"Vary": "Accept"})

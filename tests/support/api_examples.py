@@ -41,7 +41,10 @@ TRACE = f"{BASE}/trace?direction=backward&path=FOLDER/sums.csv&row=0&values=true
 MISSING = f"{BASE}/missing?path=FOLDER/orders.csv&row=3"
 MISSING_OF = "/api/missing?dataset=FOLDER/orders.csv&row=3"
 ROWS = "/api/trace?dataset=FOLDER/orders.csv&where=value%20like%20'North,paid%25'&limit=1"
-COMPARED = "/api/compare?before=monday&after=tuesday"
+COMPARED = {
+    "compare": "/api/compare?before=monday&after=tuesday",
+    "compare_with": "/api/applications/monday/compare?with=tuesday",
+}
 ROW_SET = f"{BASE}/rowset?path=FOLDER/sums.csv&row=0"
 RECORDS = f"{BASE}/nodes/0/records?text=paid&limit=2"
 DATASETS, DATASET = "/api/datasets?text=sums", "/api/dataset?name=orders.csv"
@@ -118,7 +121,8 @@ def examples() -> dict[str, Any]:
             ),
             "problems": problems(client, questions, store, folder),
         }
-    found["answers"]["compare"], found["csv"]["compare"] = comparison()
+    for name, address in COMPARED.items():
+        found["answers"][name], found["csv"][name] = comparison(address)
     found["answers"]["get_failures"], found["csv"]["get_failures"] = failures()
     found["answers"]["get_slow"], found["csv"]["get_slow"] = slow_records()
     for name, answers in oddities().items():
@@ -138,7 +142,7 @@ def examples() -> dict[str, Any]:
     return found
 
 
-def comparison() -> tuple[Any, str]:
+def comparison(address: str) -> tuple[Any, str]:
     """Of two runs that copy their input."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
@@ -151,8 +155,8 @@ def comparison() -> tuple[Any, str]:
             applications.copy(day, STARTED_MS + number, folder / day / "sums", folder / day / "out")
             applications.end(day)
         client = Client(create_app(applications.questions))
-        as_json = client.get(COMPARED)
-        as_csv = client.get(COMPARED, headers={"Accept": "text/csv"})
+        as_json = client.get(address)
+        as_csv = client.get(address, headers={"Accept": "text/csv"})
         return json.loads(steady(as_json.text, folder)), steady(as_csv.text, folder)
 
 

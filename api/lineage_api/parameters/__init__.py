@@ -5,7 +5,7 @@ contain no control characters. Unknown parameters are refused: a misspelt filter
 """
 
 from lineage_api.parameters.applications import ApplicationParameters
-from lineage_api.parameters.comparisons import CompareParameters
+from lineage_api.parameters.comparisons import CompareParameters, CompareWithParameters
 from lineage_api.parameters.datasets import DatasetParameters, DatasetsParameters
 from lineage_api.parameters.fields import MAX_LIMIT, ApplicationId, NodeName
 from lineage_api.parameters.missing_rows import DatasetMissingParameters, MissingParameters
@@ -19,6 +19,7 @@ __all__ = [
     "ApplicationId",
     "ApplicationParameters",
     "CompareParameters",
+    "CompareWithParameters",
     "ContrastParameters",
     "DatasetMissingParameters",
     "DatasetParameters",

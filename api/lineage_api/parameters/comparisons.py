@@ -7,7 +7,11 @@ from pydantic import Field, model_validator
 from lineage_api.parameters.fields import Expression, Limit, Name, Parameters, PathName, names
 from lineage_service.queries import CompareQuery
 
-__all__ = ["CompareParameters"]
+__all__ = ["CompareParameters", "CompareWithParameters"]
+
+_DATASET_EXAMPLE, _KEY_EXAMPLE = "/data/monthly", "value"
+_KEY_HELP = "The columns that name a row: `a,b`. Without, rows of equal input rows are paired."
+_LIMIT_HELP = "At most this many rows of each kind."
 
 
 class CompareParameters(Parameters):
@@ -21,14 +25,10 @@ class CompareParameters(Parameters):
         default=None,
         description="The output that is compared. Without applications: what the last two complete runs "
         "wrote there.",
-        examples=["/data/monthly"],
+        examples=[_DATASET_EXAMPLE],
     )
-    key: Expression | None = Field(
-        default=None,
-        description="The columns that name a row: `a,b`. Without, rows of equal input rows are paired.",
-        examples=["value"],
-    )
-    limit: Limit = Field(default=100, description="At most this many rows of each kind.", examples=[100])
+    key: Expression | None = Field(default=None, description=_KEY_HELP, examples=[_KEY_EXAMPLE])
+    limit: Limit = Field(default=100, description=_LIMIT_HELP, examples=[100])
 
     @model_validator(mode="after")
     def _names_two_runs(self) -> CompareParameters:
@@ -41,3 +41,25 @@ class CompareParameters(Parameters):
     def query(self) -> CompareQuery:
         """Raises InvalidQueryError."""
         return CompareQuery(**{**dict(self), "key": names(self.key) or ()})
+
+
+class CompareWithParameters(Parameters):
+    """Of the application that the path names, which is the earlier run."""
+
+    other: Name = Field(
+        alias="with",
+        description="The application of the later run, or `last`; a replay of the earlier one, too.",
+        examples=["today"],
+    )
+    dataset: PathName | None = Field(
+        default=None, description="The output that is compared.", examples=[_DATASET_EXAMPLE]
+    )
+    key: Expression | None = Field(default=None, description=_KEY_HELP, examples=[_KEY_EXAMPLE])
+    limit: Limit = Field(default=100, description=_LIMIT_HELP, examples=[100])
+
+    def query(self, application_id: str) -> CompareQuery:
+        """Raises InvalidQueryError."""
+        key = names(self.key) or ()
+        return CompareQuery(
+            before=application_id, after=self.other, dataset=self.dataset, key=key, limit=self.limit
+        )

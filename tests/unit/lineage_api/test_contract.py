@@ -165,6 +165,7 @@ def test_traces_records_and_datasets_offer_csv(openapi):
         "GET /api/applications/{app}/slow",
         "GET /api/applications/{app}/suspects",
         "GET /api/applications/{app}/contrast",
+        "GET /api/applications/{app}/compare",
         "GET /api/applications/{app}/nodes/{node}/records",
         "GET /api/datasets",
         "GET /api/dataset",

@@ -162,6 +162,16 @@ def test_arguments_that_make_no_sense_are_one_line(
     assert capsys.readouterr().err == "lineage: give two applications (and --dataset), or one dataset\n"
 
 
+def test_an_application_has_the_same_answer_of_another_one(compared: Compared) -> None:
+    client = Client(create_app(compared))
+    named = {"dataset": "/data/out", "key": "city", "limit": "7"}
+    plain = client.get("/api/compare", params={"before": "a", "after": "b", **named})
+    answer = client.get("/api/applications/a/compare", params={"with": "b", **named})
+    assert (answer.status_code, answer.json()) == (200, plain.json())
+    assert len(set(compared.asked)) == 1
+    assert client.get("/api/applications/a/compare").status_code == 422
+
+
 @pytest.mark.parametrize("parameters", [{}, {"before": "a"}, {"after": "a", "dataset": "/d"}, {"key": "a"}])
 def test_over_http_they_are_invalid_queries(parameters: dict[str, str], compared: Compared) -> None:
     answer = Client(create_app(compared)).get("/api/compare", params=parameters)
