@@ -1,4 +1,4 @@
-"""`lineage replay START.. --job APP -- COMMAND --job APP -- COMMAND`: applications that read each other's outputs."""
+"""`lineage replay START.. --job APP -- COMMAND --job APP -- COMMAND`: several applications in one replay."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ def add_chain_flag(parser: argparse.ArgumentParser) -> None:
 
 
 def jobs_of(options: argparse.Namespace) -> list[argparse.Namespace]:
-    """The options of each application of a chain; none where no chain is asked for. Raises InvalidQueryError."""
+    """The options of each application of a chain; none where it is none. Raises InvalidQueryError."""
     if options.job is None:
         return []
     applications, commands = _apart([_FLAG, options.job, _COMMAND, *options.words])
     if len(applications) < 2 or not all(commands):
         raise InvalidQueryError(
-            "say at least two applications, each with its command: --job APP1 -- COMMAND1 --job APP2 -- COMMAND2"
+            "say at least two applications, each with its command: "
+            "--job APP1 -- COMMAND1 --job APP2 -- COMMAND2"
         )
     of_one = next((name for name in _OF_ONE if getattr(options, name)), None)
     if of_one is not None:

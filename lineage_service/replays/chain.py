@@ -121,17 +121,20 @@ class _Reader:
 
 
 def _link(
-    jobs: Sequence[ChainedJob], outputs: Mapping[int, tuple[str, frozenset[str]]], reader: _Reader, writer: int
+    jobs: Sequence[ChainedJob],
+    outputs: Mapping[int, tuple[str, frozenset[str]]],
+    reader: _Reader,
+    writer: int,
 ) -> _Link | None:
     for sink, (path, files) in outputs.items():
         if reader.files and reader.files <= files:
             return _Link(reader.at, reader.node, writer, sink, path)
         if reader.files & files:
             other = min(reader.files - files)
+            ids = [jobs[at].original.application_id for at in (reader.at, writer)]
             raise ReplayError(
-                f"source {reader.node} ({reader.name}) of {jobs[reader.at].original.application_id} read {other}, "
-                f"too, which {jobs[writer].original.application_id} did not write with {path}: these cannot be "
-                "replayed one after the other"
+                f"source {reader.node} ({reader.name}) of {ids[0]} read {other}, too, which {ids[1]} did not "
+                f"write with {path}: these cannot be replayed one after the other"
             )
     return None
 

@@ -85,9 +85,7 @@ class Outputs:
         A text, which may name several paths with commas between, or a list of them. Anything else stays.
         """
         if isinstance(paths, str):
-            parts = [
-                self.copy_of(part) or self._place_in(self._stand_ins, part) for part in paths.split(",")
-            ]
+            parts = [self.copy_of(part) or self._place_in(self._stand_ins, part) for part in paths.split(",")]
             if not any(parts):
                 return paths
             return ",".join(

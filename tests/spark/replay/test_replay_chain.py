@@ -28,7 +28,8 @@ context = SparkContext(appName="Countries")
 sums = context.textFile("sums", 2).map(lambda line: tuple(line.split(",")))
 countries = context.textFile("countries.csv", 2).map(lambda line: tuple(line.split(",")))
 joined = sums.join(countries).map(lambda pair: (pair[1][1], int(pair[1][0])))
-joined.reduceByKey(lambda one, other: one + other).map(lambda pair: f"{pair[0]},{pair[1]}").saveAsTextFile("totals")
+totals = joined.reduceByKey(lambda one, other: one + other)
+totals.map(lambda pair: f"{pair[0]},{pair[1]}").saveAsTextFile("totals")
 context.stop()
 """
 OF_FRAMES = """from pyspark.sql import SparkSession
@@ -49,7 +50,11 @@ class Chain(NamedTuple):
     frame: str
 
     def replay(self, start: str, *jobs: tuple[str, str]) -> Answer:
-        words = [word for application, script in jobs for word in ("--job", application, "--", sys.executable, script)]
+        words = [
+            word
+            for application, script in jobs
+            for word in ("--job", application, "--", sys.executable, script)
+        ]
         return self.bench.lineage("replay", start, "--json", *words)
 
 

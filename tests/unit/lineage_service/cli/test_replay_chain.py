@@ -23,7 +23,9 @@ def asked(*words: str) -> list[tuple[str, list[str], list[str]]]:
 
 
 def test_each_application_has_its_command() -> None:
-    words = "out:1 out:2 --twice --job A -- python a.py --job x --job B -- spark-submit b.py -- -v --job=C -- c"
+    words = (
+        "out:1 out:2 --twice --job A -- python a.py --job x --job B -- spark-submit b.py -- -v --job=C -- c"
+    )
     assert asked(*words.split()) == [
         ("A", ["python", "a.py", "--job", "x"], ["out:1", "out:2"]),
         ("B", ["spark-submit", "b.py", "--", "-v"], ["out:1", "out:2"]),

@@ -18,7 +18,9 @@ def source(node: int) -> dict[str, Any]:
 
 
 def test_a_source_with_a_stand_in_is_read_whole() -> None:
-    [changed, same] = with_stand_ins([source(0), source(4)], [StandIn(0, "/data/out", "/replays/1/out/3-save")])
+    [changed, same] = with_stand_ins(
+        [source(0), source(4)], [StandIn(0, "/data/out", "/replays/1/out/3-save")]
+    )
     assert same == source(4)
     assert (changed["whole"], changed["files"], changed["splits"]) == (True, [], [])
     assert changed["why"] == "it was read from /replays/1/out/3-save"

@@ -151,7 +151,8 @@ def test_a_task_that_reads_fewer_records_than_usual_is_looked_at_soon(run: TaskR
 
     assert {look(1_000) for _ in range(30)} == {INTERVAL_S}
     waits = [look(500), look(0), look(0), look(0), look(0)]
-    assert waits == sorted(waits) and waits[0] < INTERVAL_S == waits[-1]
+    assert waits == sorted(waits)
+    assert waits[0] < INTERVAL_S == waits[-1]
     assert look(1_000) == INTERVAL_S
     assert run.slow._seconds.keys() == {AtHand(1, 3)}
 

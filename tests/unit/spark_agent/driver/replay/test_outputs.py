@@ -58,7 +58,9 @@ def test_relative_paths_and_uris_are_places_too(
 
 
 def test_a_stand_in_is_read_until_the_replay_writes_there_itself(tmp_path: Path) -> None:
-    outputs = Outputs(str(tmp_path / "out"), lambda _sentence: None, {"file:/data/totals/": "/replays/1/out/3-save"})
+    outputs = Outputs(
+        str(tmp_path / "out"), lambda _sentence: None, {"file:/data/totals/": "/replays/1/out/3-save"}
+    )
     assert outputs.with_copies("/data/totals/part-*,/data/x") == "file:/replays/1/out/3-save/part-*,/data/x"
     assert outputs.copy_of("/data/totals") is None  # nothing that this replay has written
     own = outputs.folder_for("/data/totals", "7-save", is_more=True)
