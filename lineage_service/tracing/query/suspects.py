@@ -28,7 +28,7 @@ from lineage_service.tracing.debugging.findings import (
     threshold,
 )
 from lineage_service.tracing.debugging.lineage_findings import in_lineages, profile_of_lineages
-from lineage_service.tracing.debugging.lineages import Lineages
+from lineage_service.tracing.debugging.lineages import Lineages, lineages_of
 from lineage_service.tracing.debugging.newt import newt
 from lineage_service.tracing.debugging.profiles import Profile, profile_of, task_count
 from lineage_service.tracing.debugging.unit_places import place_of
@@ -69,7 +69,7 @@ class SuspectReader:
             named = [
                 outputs_named(opened, starts, self._starts_of, check) for starts in (query.bad, query.good)
             ]
-            bad, good = (Lineages(snapshot, one.outputs, check) for one in named)
+            bad, good = lineages_of(snapshot, [one.outputs for one in named], check)
             findings = self._findings(snapshot, query, bad, good, check)
             drifted, earlier = self._drifts(opened, query)
             tests = findings.tests + len(drifted)

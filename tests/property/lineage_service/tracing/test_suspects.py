@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lineage_service.lineage import Suspect
 from lineage_service.queries import ContrastQuery, StartQuery, SuspectsMethod, SuspectsQuery
+from lineage_service.tracing.debugging import lineages
 from lineage_service.tracing.query.service import LineageQueries
 from tests.support.id_applications import FileStore
 from tests.support.lineage_messages import APP
@@ -70,6 +72,8 @@ def test_each_record_that_stands_out_has_the_value_that_is_said(data: st.DataObj
         queries = LineageQueries(store, time_budget_s=60)
         query = SuspectsQuery(bad=tuple(map(start, bad)), good=tuple(map(start, good)), method=method)
         answer = queries.suspects(APP, query)
+        with patch.object(lineages, "_MOST_TOGETHER", 0):  # each row is walked by itself
+            assert LineageQueries(store, time_budget_s=60).suspects(APP, query) == answer
         if bad:  # whatever it says, it answers
             queries.contrast(APP, ContrastQuery(bad=query.bad, good=query.good or query.bad))
     outputs, made, behind = gave(application), application.made(), origins(application, bad)
