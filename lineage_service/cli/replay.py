@@ -43,6 +43,7 @@ from lineage_service.replays.specification import (
     with_places,
 )
 from lineage_service.replays.steps import StepReader
+from lineage_service.replays.taken_rows import with_taken_rows
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import existing_store
 from lineage_service.tracing.query.service import LineageQueries
@@ -287,6 +288,10 @@ class _Chosen:
             watched = watched_sources(row_set["sources"]) if options.step else ()
             plan = Plan(mode="all", sources=(), strategy="watch", watched=watched)
             return self._request(plan, row_set, asked)
+        if not options.only:
+            before = min((record.node for record in asked), default=None)
+            row_set, note = with_taken_rows(self._queries, self._application_id, row_set, before)
+            self._notes += [note] if note else []
         sources = with_places(self._application_id, row_set["sources"], self._queries.source_files)
         return self._request(Plan(mode="only", sources=sources), row_set, asked, failure)
 

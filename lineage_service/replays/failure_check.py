@@ -8,11 +8,9 @@ from lineage_service.lineage import Failure, ReplayedOutput, Verdict
 
 __all__ = ["checked_failure", "is_same_crash"]
 
-#: The last line of a traceback, in what Python or Spark prints.
-_RAISED = re.compile(
-    r"^(?:\w+\.)*(?P<name>\w*(?:Error|Exception|Exit|Interrupt|Warning)\b)(?::[^\n]*)?$", re.M
-)
 _LONGEST = 500
+#: Of a text of several lines, how much is looked through for its first words.
+_FIRST = 1_000
 
 
 def checked_failure(failure: Failure, exit_code: int, printed: str) -> ReplayedOutput:
@@ -35,23 +33,34 @@ def checked_failure(failure: Failure, exit_code: int, printed: str) -> ReplayedO
 def _verdict(failure: Failure, exit_code: int, printed: str) -> tuple[Verdict, str | None, str]:
     if exit_code == 0:
         return "no", None, "the replay ended well"
-    name = failure.error.rpartition(".")[2]
-    message = (failure.message.splitlines() or [""])[0]
-    raised = [match[0] for match in _RAISED.finditer(printed) if match["name"] == name]
-    if any(message in line for line in raised) and message and _has_frame(failure.frame, printed):
+    raised = _raised(failure, printed)
+    if any(_says_so(failure, line, printed) for line in raised) and _has_frame(failure.frame, printed):
         return "reproduced", None, ""
     if raised:
         why = "the same error, with another text or from another line of the program"
-        return "changed", raised[-1][:_LONGEST], why
+        return "changed", raised[-1][0][:_LONGEST], why
     last = (printed.strip().splitlines() or [""])[-1][:_LONGEST]
     return "changed", last or None, f"the replay failed in another way (exit code {exit_code})"
 
 
 def is_same_crash(failure: Failure, exit_code: int, printed: str) -> bool:
     """The same type of error from the same line of the program, whatever it says of its record?"""
-    name = failure.error.rpartition(".")[2]
-    is_raised = any(match["name"] == name for match in _RAISED.finditer(printed))
-    return exit_code != 0 and is_raised and _has_frame(failure.frame, printed)
+    return exit_code != 0 and bool(_raised(failure, printed)) and _has_frame(failure.frame, printed)
+
+
+def _raised(failure: Failure, printed: str) -> list[re.Match[str]]:
+    """The last lines of tracebacks of such an error, in what Python or Spark prints."""
+    name = re.escape(failure.error.rpartition(".")[2])
+    return list(re.finditer(rf"^(?:[\w<>]+\.)*{name}(?P<text>:[^\n]*)?$", printed, re.M))
+
+
+def _says_so(failure: Failure, raised: re.Match[str], printed: str) -> bool:
+    """Has the error the same text? What was cut ends with an ellipsis."""
+    text = failure.message.removesuffix("…")
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    if not first:
+        return not (raised["text"] or "").strip(": ")
+    return first in printed[raised.start() : raised.end() + (_FIRST if "\n" in text else 0)]
 
 
 def _has_frame(frame: str | None, printed: str) -> bool:

@@ -14,6 +14,7 @@ from lineage_service.replays.errors import ReplayError
 from lineage_service.replays.original import Original
 from lineage_service.replays.sift.candidates import Candidates
 from lineage_service.replays.specification import RowTexts, Source, row_set_json, with_texts
+from lineage_service.replays.taken_rows import with_taken_rows
 from spark_agent.contract.row_sets import count_rows
 
 __all__ = ["CandidateSets"]
@@ -49,13 +50,18 @@ class CandidateSets:
         yield self._whole(together)
 
     def traced(self, starts: Sequence[StartQuery]) -> Candidates:
-        """The rows that these records were made of. Raises LineageError."""
+        """The rows that these records were made of, and those that it took. Raises LineageError."""
         row_set = row_set_json(self._queries.row_set(self._application_id, RowSetQuery(starts=tuple(starts))))
         for source in row_set["sources"]:
             if source["whole"]:
                 self._note(f"{source['name']} was read whole: {source.get('why')}")
         if row_set["complete"] is False:
             self._note("the lineage is not complete: rows that it takes may be missing")
+        is_failure = any(start.failure is not None for start in starts)
+        before = None if is_failure else min((record["node"] for record in row_set["asked"]), default=None)
+        row_set, note = with_taken_rows(self._queries, self._application_id, row_set, before)
+        if note:
+            self._note(note)
         return self._of_sources(row_set["sources"], "the rows that it was made of")
 
     def _whole(self, candidates: Candidates) -> Candidates:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lineage_service.replays.failure_check import checked_failure
+import pytest
+
+from lineage_service.replays.failure_check import checked_failure, is_same_crash
 from tests.support.failure import FAILURE, PRINTED
 
 
@@ -36,3 +38,29 @@ def test_an_error_that_is_only_mentioned_is_not_raised() -> None:
         checked_failure(FAILURE, 1, "it may say ZeroDivisionError: division by zero here\n").verdict
         == "changed"
     )
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "last"),
+    [
+        ("BadRow", "no shop", "kit.BadRow: no shop"),
+        ("BadRow", "no shop", "__main__.main.<locals>.BadRow: no shop"),
+        ("AssertionError", "", "AssertionError"),
+        ("StopNow", "", "kit.StopNow"),
+        ("KeyError", "'x'", "KeyError: 'x'"),
+        ("ValueError", "it is " + "9" * 20 + "…", "ValueError: it is " + "9" * 40),
+        ("ValueError", "\n  two\n  lines", "ValueError: \n  two\n  lines"),
+    ],
+)
+def test_an_error_is_known_by_its_name_whatever_that_is(error: str, message: str, last: str) -> None:
+    failure = replace(FAILURE, error=error, message=message)
+    printed = PRINTED.replace("ZeroDivisionError: division by zero", last)
+    assert checked_failure(failure, 1, printed).verdict == "reproduced"
+    assert is_same_crash(failure, 1, printed)
+
+
+@pytest.mark.parametrize("last", ["AssertionError: 3 is odd", "kit.MyAssertionError", "NotAssertionError"])
+def test_an_error_without_a_text_is_no_other_one(last: str) -> None:
+    failure = replace(FAILURE, error="AssertionError", message="")
+    printed = PRINTED.replace("ZeroDivisionError: division by zero", last)
+    assert checked_failure(failure, 1, printed).verdict == "changed"

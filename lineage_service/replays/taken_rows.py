@@ -1,0 +1,91 @@
+"""The rows that a program took by `first` or `take` before it wrote: a header that a filter leaves out, say.
+
+They are in the lineage of no output. But a run without them takes other rows in their place, and then goes
+another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lineage_service.lineage import Node
+from lineage_service.queries import Queries, RecordQuery, RowSetQuery, StartQuery
+from lineage_service.replays.specification import Source, row_set_json
+from spark_agent.contract.row_sets import count_rows, ranges_of, rows_in
+
+__all__ = ["with_taken_rows"]
+
+_TAKING = frozenset(("first", "take"))
+#: Records that one action took: a program that takes more looks at data, and at no header.
+_MOST_TAKEN = 100
+
+
+def with_taken_rows(
+    queries: Queries, application_id: str, row_set: Mapping[str, Any], before: int | None
+) -> tuple[dict[str, Any], str]:
+    """A row set with these rows, too, and what to say of them; nothing where there are none.
+
+    `before` is the number of the action that wrote what was asked for; None: of all actions that ended well.
+    Raises LineageError.
+    """
+    restricted = {source["node"] for source in row_set["sources"] if count_rows(source)}
+    actions = [node for node in queries.graph(application_id).nodes if _is_taking(node, before)]
+    starts = [
+        StartQuery(node=action.node_id, partition=record.partition, offset=record.offset)
+        for action in actions
+        for record in queries.records(
+            application_id, RecordQuery(node=action.node_id, limit=_MOST_TAKEN)
+        ).records
+    ]
+    if not starts or not restricted:
+        return dict(row_set), ""
+    taken = row_set_json(queries.row_set(application_id, RowSetQuery(starts=tuple(starts))))
+    others = {source["node"]: source for source in taken["sources"] if source["node"] in restricted}
+    sources = [
+        _with_rows(source, others[source["node"]]) if source["node"] in others else source
+        for source in row_set["sources"]
+    ]
+    added = sum(map(count_rows, sources)) - sum(map(count_rows, row_set["sources"]))
+    if not added:
+        return dict(row_set), ""
+    names = ", ".join(dict.fromkeys(f"{node.name} ({_line(node)})" for node in actions))
+    rows = "1 row was" if added == 1 else f"{added:,} rows were"
+    return {**row_set, "sources": sources}, f"{rows} added that the program took by {names}"
+
+
+def _is_taking(node: Node, before: int | None) -> bool:
+    return (
+        node.kind == "sink"
+        and node.name in _TAKING
+        and node.state in (None, "complete")
+        and (before is None or node.node < before)
+        and 0 < (node.records or 0) <= _MOST_TAKEN
+    )
+
+
+def _line(node: Node) -> str:
+    return node.call_site.rpartition("/")[2]
+
+
+def _with_rows(source: Source, other: Source) -> Source:
+    """A source with the rows of another row set of it."""
+    if source["whole"] or other["whole"]:
+        return source
+    positions = {split["split"]: split["positions"] for split in other.get("splits", ())}
+    for split in source.get("splits", ()):
+        number = split["split"]
+        positions[number] = _joined(split["positions"], positions.get(number, []))
+    files = {file["path"]: file for file in other.get("files", ())}
+    for file in source.get("files", ()):
+        path = file["path"]
+        files[path] = {**file, "rows": _joined(file["rows"], files.get(path, {}).get("rows", []))}
+    return {
+        **source,
+        "splits": [{"split": number, "positions": positions[number]} for number in sorted(positions)],
+        "files": [files[path] for path in sorted(files)],
+    }
+
+
+def _joined(ranges: list[list[int]], others: list[list[int]]) -> list[list[int]]:
+    return ranges_of([*rows_in(ranges), *rows_in(others)])
