@@ -14,7 +14,7 @@ from spark_agent import contract
 from tests.support.lineage_messages import APP, block, event, messages
 
 #: The source, what maps its records, and the sink; each record of one is that of the next.
-SOURCE, MAP, SINK = 0, 1, 2
+SOURCE, MAP, SINK, TAKE = 0, 1, 2, 3
 
 
 def splits_of(path: Path | str, *starts: int, size: int | None = None) -> list[dict[str, Any]]:
@@ -53,9 +53,11 @@ def questions_of(
     manifest: Mapping[str, int] | None = None,
     ended: int | None = None,
     time_budget_s: float = 30.0,
+    taken: int | None = None,
 ) -> LineageQueries:
     """Of a job that read `partitions` of so many records each, mapped and collected them.
 
+    With `taken` it began with an action that took so many of the first partition, and read no more.
     `values` and `keys` are the texts of the map's records, by split; `ended` is in Unix milliseconds. With
     `written`, partitions of the sink, it wrote them in the format that it read.
     """
@@ -94,6 +96,7 @@ def questions_of(
         event(contract.LINK, source=MAP, target=SINK),
         event(contract.PARTITIONS, node=SOURCE, partitions=[dict(partition) for partition in partitions]),
         event(contract.PARTITIONS, node=SINK, partitions=[dict(each) for each in written]),
+        *([] if taken is None else _take(taken)),
         *(
             event(
                 contract.RUN_COMMITTED,
@@ -114,6 +117,25 @@ def questions_of(
     if blocks:
         store.write_flows(flow_batch("group/flow-0", messages(*blocks)))
     return LineageQueries(store, time_budget_s=time_budget_s)
+
+
+def _take(count: int) -> list[Any]:
+    """What an action sends that takes the first records of the map."""
+    return [
+        event(contract.NODE_REGISTERED, node=TAKE, name="take", kind="sink", exact=True),
+        event(contract.LINK, source=MAP, target=TAKE),
+        event(
+            contract.RUN_COMMITTED,
+            run=99,
+            split=0,
+            action=TAKE,
+            input=SOURCE,
+            nodes=[MAP, TAKE],
+            inputs=count,
+            outputs=count,
+            blocks=0,
+        ),
+    ]
 
 
 __all__ = ["APP", "MAP", "SINK", "SOURCE", "questions_of", "splits_of"]

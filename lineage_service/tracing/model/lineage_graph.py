@@ -8,7 +8,7 @@ reads these in its own way.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from lineage_service.completeness import Receipt
@@ -130,13 +130,22 @@ class LineageGraph:
 
     def holders(self, node: int) -> list[TaskRun]:
         """One run for each partition of a node: the one whose records are shown."""
-        by_partition: dict[int, TaskRun] = {}
+        by_partition: dict[int, list[TaskRun]] = defaultdict(list)
         for number in self.runs_of(node):
             run = self.topology.runs[number]
-            by_partition.setdefault(run.partition, run)
-            if self.topology.is_counted(node, run):
-                by_partition[run.partition] = run
-        return [by_partition[partition] for partition in sorted(by_partition)]
+            by_partition[run.partition].append(run)
+        return [self._shown(node, by_partition[partition]) for partition in sorted(by_partition)]
+
+    def _shown(self, node: int, runs: Sequence[TaskRun]) -> TaskRun:
+        """Of the runs of a partition the one that ids name, else that with the most: `take` reads a few."""
+        if len(runs) == 1:
+            return runs[0]
+        counted = [run for run in runs if self.topology.is_counted(node, run)]
+        if counted:
+            return counted[-1]
+        if len({run.input for run in runs}) == 1:
+            return max(runs, key=lambda run: run.inputs)  # without a look at the flows
+        return max(runs, key=lambda run: self.count(node, run.number))
 
     def holders_of(self, node: int, partition: int, direction: str) -> list[TaskRun]:
         """The runs that a trace from a record starts in.
@@ -150,7 +159,8 @@ class LineageGraph:
             runs_of = self._runs_of_partitions[node] = grouped((run.partition, run) for run in runs)
         holders = list(runs_of.get(partition, ()))
         if direction == "backward":
-            return [run for run in holders if self.topology.is_counted(node, run)] or holders[:1]
+            counted = [run for run in holders if self.topology.is_counted(node, run)]
+            return counted or [self._shown(node, holders)] if holders else []
         return holders
 
     def written_at(self, node: int, writer: int) -> int | None:

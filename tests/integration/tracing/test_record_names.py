@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from lineage_service.errors import InvalidQueryError, NotFoundError
-from lineage_service.queries import TraceQuery
+from lineage_service.queries import RecordQuery, RowSetQuery, StartQuery, TraceQuery
 from lineage_service.tracing.query.service import LineageQueries
-from tests.support.file_applications import APP, MAP, questions_of, splits_of
+from tests.support.file_applications import APP, MAP, SOURCE, questions_of, splits_of
 
 
 @pytest.fixture
@@ -28,6 +28,16 @@ def asked(tmp_path: Path, folder: Path) -> LineageQueries:
 def start_of(asked: LineageQueries, **start: object) -> tuple[str, int]:
     trace = asked.trace(APP, TraceQuery(direction="forward", **start))  # type: ignore[arg-type]
     return trace.start_node, trace.start[0].offset
+
+
+def test_a_record_is_there_though_an_action_before_took_only_the_first(tmp_path: Path, folder: Path) -> None:
+    asked = questions_of(tmp_path, splits_of(folder / "a.txt"), [2], taken=1)
+    for node in (SOURCE, MAP):
+        assert asked.records(APP, RecordQuery(node=str(node))).total == 2
+        trace = asked.trace(APP, TraceQuery(direction="backward", node=str(node), partition=0, offset=1))
+        assert trace.start[0].offset == 1
+    assert [node.records for node in asked.graph(APP).nodes] == [2, 2, 2, 1]
+    assert asked.row_set(APP, RowSetQuery(starts=(StartQuery(record=f"{MAP}#0#1"),))).sources[0].total == 2
 
 
 @pytest.mark.parametrize("name", ["0#1", f"{MAP}#0#1", f"{APP}#{MAP}#0#1"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, NamedTuple
 
 import pytest
@@ -120,6 +121,17 @@ def test_what_comes_out_otherwise_is_never_called_reproduced(
     assert job.replay(f"{job.output}:1", "--json", act=act) == (0 if verdict == "close" else 3)
     [output] = answer_of(capsys)["outputs"]
     assert (output["verdict"], output["is"]) == (verdict, now)
+
+
+def test_all_rows_can_be_left_out_though_an_action_took_only_the_first(
+    job: Job, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rmtree(tmp_path / "flows")
+    counts = [len(LINES)]
+    questions_of(tmp_path, splits_of(job.input), counts, written=splits_of(job.output), taken=1)
+    assert job.replay("--without", f"{job.input}:2-4", "--json") == 0
+    answer = answer_of(capsys)
+    assert (answer["of"], answer["diff"][0]["same"]) == (4, 1)
 
 
 def test_without_rows_the_outputs_differ(job: Job, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,7 +26,11 @@ APP = "app-1"
 
 
 def node(
-    number: int, name: str, kind: Any = "sink", records: int | None = 1, state: ActionState | None = "complete"
+    number: int,
+    name: str,
+    kind: Any = "sink",
+    records: int | None = 1,
+    state: ActionState | None = "complete",
 ) -> Node:
     return Node(
         node_id=f"{APP}#{number}",
