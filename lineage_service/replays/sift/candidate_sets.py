@@ -8,6 +8,7 @@ rows that are not in its lineage.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from lineage_service.queries import Queries, RowSetQuery, StartQuery
 from lineage_service.replays.errors import ReplayError
@@ -36,7 +37,7 @@ class CandidateSets:
 
     def of(self, starts: Sequence[StartQuery]) -> Iterator[Candidates]:
         """For wrong outputs, or records that made a task fail. Raises LineageError."""
-        alone = [self.traced([start]) for start in starts[:_MOST_ALONE]]
+        alone = [self.traced([start], has_taken=True) for start in starts[:_MOST_ALONE]]
         alone.sort(key=lambda candidates: len(candidates.rows))
         if len(alone) > 1:
             common = alone[0].common(alone[1:])
@@ -45,24 +46,32 @@ class CandidateSets:
         yield from alone[:_MOST_TRIED]
         together = alone[0]
         if len(starts) > 1:
-            together = self.traced(starts)
+            together = self.traced(starts, has_taken=True)
             yield together
         yield self._whole(together)
 
-    def traced(self, starts: Sequence[StartQuery]) -> Candidates:
-        """The rows that these records were made of, and those that it took. Raises LineageError."""
+    def traced(self, starts: Sequence[StartQuery], *, has_taken: bool = False) -> Candidates:
+        """The rows that these records were made of. Raises LineageError.
+
+        `has_taken`: those, too, that the program took before.
+        """
         row_set = row_set_json(self._queries.row_set(self._application_id, RowSetQuery(starts=tuple(starts))))
         for source in row_set["sources"]:
             if source["whole"]:
                 self._note(f"{source['name']} was read whole: {source.get('why')}")
         if row_set["complete"] is False:
             self._note("the lineage is not complete: rows that it takes may be missing")
+        if has_taken:
+            row_set = self._with_taken(starts, row_set)
+        return self._of_sources(row_set["sources"], "the rows that it was made of")
+
+    def _with_taken(self, starts: Sequence[StartQuery], row_set: dict[str, Any]) -> dict[str, Any]:
         is_failure = any(start.failure is not None for start in starts)
         before = None if is_failure else min((record["node"] for record in row_set["asked"]), default=None)
         row_set, note = with_taken_rows(self._queries, self._application_id, row_set, before)
         if note:
             self._note(note)
-        return self._of_sources(row_set["sources"], "the rows that it was made of")
+        return row_set
 
     def _whole(self, candidates: Candidates) -> Candidates:
         """All rows of the same sources. Raises ReplayError where they are too many."""
