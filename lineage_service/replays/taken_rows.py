@@ -1,4 +1,4 @@
-"""The rows that a program took by `first` or `take` before it wrote: a header that a filter leaves out, say.
+"""The rows that a program took by `first`, `top` and the like before it wrote: a header that a filter leaves out, say.
 
 They are in the lineage of no output. But a run without them takes other rows in their place, and then goes
 another way.
@@ -16,7 +16,7 @@ from spark_agent.contract.row_sets import count_rows, ranges_of, rows_in
 
 __all__ = ["with_taken_rows"]
 
-_TAKING = frozenset(("first", "take"))
+_TAKING = frozenset(("first", "take", "takeOrdered", "top"))
 #: Records that one action took: a program that takes more looks at data, and at no header.
 _MOST_TAKEN = 100
 
