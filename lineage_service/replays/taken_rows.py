@@ -1,4 +1,4 @@
-"""The rows that a program took by `first`, `top` and the like before it wrote: a header that a filter leaves out, say.
+"""The rows that a program took by `first`, `top` and the like before it wrote: a header, say.
 
 They are in the lineage of no output. But a run without them takes other rows in their place, and then goes
 another way.
