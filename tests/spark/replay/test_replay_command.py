@@ -49,6 +49,28 @@ texts = lines.map(lambda line: line.split("|")[1]).zipWithIndex()
 texts.map(lambda pair: f"{pair[1]} {pair[0]}").saveAsTextFile("numbered")
 context.stop()
 """
+HEADED = """from pyspark import SparkContext
+
+
+class BadRow(Exception):
+    pass
+
+
+def parse(line):
+    shop, amount = line.split(",")
+    if amount == "broken":
+        raise BadRow(shop)
+    return shop, int(amount)
+
+
+context = SparkContext(appName="Headed")
+for name in ("good", "bad"):
+    lines = context.textFile(f"{name}.csv", 2)
+    header = lines.first()
+    rows = lines.filter(lambda line: line != header).map(parse)
+    sums = rows.reduceByKey(lambda one, other: one + other)
+    sums.map(lambda pair: f"{pair[0]} {pair[1]}").saveAsTextFile(f"{name}_sums")
+"""
 DOCUMENTS = """a|the cat sat
 a|on the mat
 b|the dog sat
@@ -67,6 +89,10 @@ def bench(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repl
         (made.folder / "job.py").write_text(JOB)
         (made.folder / "fails.py").write_text(FAILS)
         (made.folder / "numbered.py").write_text(NUMBERED)
+        (made.folder / "headed.py").write_text(HEADED)
+        good = ["shop,amount", "Graz,1", "Linz,2", "Graz,4", "Wien,8", "Graz,16"]
+        (made.folder / "good.csv").write_text("".join(f"{line}\n" for line in good))
+        (made.folder / "bad.csv").write_text("".join(f"{line}\n" for line in [*good, "Wien,broken"]))
         yield made
 
 
@@ -85,8 +111,15 @@ def numbered(bench: ReplayBench) -> str:
     return bench.job("numbered.py")
 
 
+@pytest.fixture(scope="module")
+def headed(bench: ReplayBench) -> str:
+    return bench.job("headed.py")
+
+
 @pytest.fixture(autouse=True)
-def _untouched(bench: ReplayBench, application: str, failed: str, numbered: str) -> Iterator[None]:
+def _untouched(
+    bench: ReplayBench, application: str, failed: str, numbered: str, headed: str
+) -> Iterator[None]:
     """Not a byte, a name or a time in the folder of the jobs changes."""
     before = state_of(bench.folder)
     yield
@@ -127,6 +160,31 @@ def test_a_count_behind_a_filter_of_groups_is_repaired(bench: ReplayBench, appli
         assert 2 <= replay["rounds"] <= 5
         assert 2 <= replay["rows"] <= 7
         assert any("another way at" in note for note in replay["notes"])
+
+
+def test_a_header_that_the_program_took_is_replayed_with_the_rows(bench: ReplayBench, headed: str) -> None:
+    row = row_of(bench.folder / "good_sums", "Graz")
+    answer = bench.replay(headed, row, "--json", command=["headed.py"])
+    assert answer.code == 0, (answer.out, answer.err)
+    assert (answer.json["verdict"], answer.json["rounds"], answer.json["rows"]) == ("reproduced", 1, 4)
+    assert "1 row was added that the program took by first (headed.py:18)" in answer.json["notes"]
+
+
+def test_a_record_behind_a_header_fails_again(bench: ReplayBench, headed: str) -> None:
+    answer = bench.replay(headed, "--failure", "1", "--json", command=["headed.py"])
+    assert answer.code == 0, (answer.out, answer.err)
+    [output] = answer.json["outputs"]
+    assert (output["verdict"], output["was"]) == ("reproduced", "BadRow: Wien")
+
+
+def test_any_row_can_be_left_out_though_an_action_read_only_the_first(
+    bench: ReplayBench, headed: str
+) -> None:
+    rows = f"{bench.folder / 'good.csv'}:2,4"
+    answer = bench.replay(headed, "--without", rows, "--json", command=["headed.py"])
+    sums = next(diff for diff in answer.json["diff"] if diff["path"].endswith("good_sums"))
+    assert sums["changed"] == [{"was": "Graz 21", "is": "Graz 16", "key": None}], (answer.out, answer.err)
+    assert sums["same"] == 2
 
 
 def test_steps_show_what_went_in_and_came_out(bench: ReplayBench, application: str) -> None:
