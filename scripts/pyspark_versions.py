@@ -22,7 +22,8 @@ from scripts.environment import ROOT, EnvironmentFailed, alone, make, say
 #: The last release of each line of PySpark that the agent supports.
 VERSIONS = ("3.5.9", "4.0.5", "4.1.4", "4.3.0")
 #: What depends on PySpark: operators and the reading of text on its classes, captures, traces and values in
-#: real jobs, jobs with and without the agent, every way to start it.
+#: real jobs, records that make jobs fail, replays and their guard, jobs with and without the agent, every way
+#: to start it.
 CORE = (
     "tests/unit/spark_agent/worker/test_operators.py",
     "tests/unit/spark_agent/worker/test_derived_values.py",
@@ -36,19 +37,36 @@ CORE = (
     "tests/spark/rdd/test_values.py",
     "tests/spark/rdd/test_traps.py",
     "tests/spark/rdd/test_invisible.py",
+    "tests/spark/rdd/test_failures.py",
+    "tests/spark/rdd/test_slow_records.py",
     "tests/spark/client/test_tracing_in_session.py",
+    "tests/spark/client/test_replay_in_session.py",
     "tests/spark/jvm/test_tap.py",
     "tests/spark/sql/test_operators.py",
     "tests/spark/sql/test_explain.py",
     "tests/spark/sql/test_failed_cache_fills.py",
+    "tests/spark/sql/test_failures.py",
+    "tests/spark/replay/test_restriction.py",
+    "tests/spark/replay/test_frame_sources.py",
+    "tests/spark/replay/test_outputs.py",
+    "tests/spark/replay/test_replay_command.py",
+    "tests/spark/replay/test_reruns.py",
+    "tests/spark/replay/test_sift.py",
+    "tests/spark/replay/hostile/test_jobs.py",
+    "tests/spark/replay/hostile/test_programs.py",
     "tests/spark/rdd/test_persistence.py",
     "tests/spark/rdd/test_batch_formats.py",
     "tests/spark/rdd/test_upper_bounds.py",
     "tests/spark/rdd/test_dstreams.py",
     "tests/e2e/start/test_ways_to_start.py",
 )
-#: PySpark before 4.3 leaves its sockets to the garbage collector, whose warning would fail some test.
-LEFT_OPEN = ("-W", "ignore:unclosed <socket.socket:ResourceWarning")
+#: A line of PySpark, and what the ones before it make Python warn of, which would fail some test: sockets
+#: that are left to the garbage collector, a module of Python's that is deprecated, names of pandas' that are.
+WARNINGS = (
+    ((4, 3), "ignore:unclosed <socket.socket:ResourceWarning"),
+    ((4, 0), "ignore:distutils:DeprecationWarning"),
+    ((4, 0), "ignore::FutureWarning"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +106,8 @@ def run_core(version: str) -> Outcome:
     report.unlink(missing_ok=True)
     say(f"\nPySpark {version}: {' '.join(CORE)}")
     options = ["-q", "--require-services", "-o", "cache_dir=.cache/pytest", f"--junit-xml={report}"]
-    options += LEFT_OPEN if _numbers(version) < (4, 3) else ()
+    for line, warning in WARNINGS:
+        options += ["-W", warning] if _numbers(version) < line else []
     began = time.monotonic()
     subprocess.run(
         [python, "-m", "pytest", *options, *CORE],

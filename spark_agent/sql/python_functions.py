@@ -5,6 +5,7 @@ Knows how an operator is given another function (PythonFunctions.java), and noth
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,17 @@ if TYPE_CHECKING:
 
 #: The lines of PySpark of which it is known how their workers call a function.
 _KNOWN_VERSIONS = ("3.5", "4.0", "4.1", "4.2", "4.3")
+#: How many results of a function for rows workers give back at once.
+_AT_ONCE, _DEFAULT_AT_ONCE = "spark.sql.execution.python.udf.maxRecordsPerBatch", "100"
+
+
+def results_at_once(conf: Callable[[str, str], str]) -> int:
+    """How many results of a function for rows workers give back. `conf` takes a name and a default."""
+    from pyspark import __version__
+
+    if __version__.startswith("3."):  # these workers ask no conf
+        return int(_DEFAULT_AT_ONCE)
+    return int(conf(_AT_ONCE, _DEFAULT_AT_ONCE))
 
 
 @dataclass(frozen=True, slots=True)

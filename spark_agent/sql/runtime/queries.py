@@ -6,6 +6,7 @@ whatever goes wrong leaves the plan untouched, and that the reason is published.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from spark_agent.delivery import settings
@@ -17,6 +18,7 @@ from spark_agent.sql.files import commands, outputs
 from spark_agent.sql.files.scans import FileScans
 from spark_agent.sql.plan_schemas import schema_given
 from spark_agent.sql.py4j_errors import in_short
+from spark_agent.sql.python_functions import results_at_once
 from spark_agent.sql.rerun.asked_queries import AskedQueries
 from spark_agent.sql.rerun.replayed_queries import ReplayedQueries
 from spark_agent.sql.rerun.rerun import LAZY_REASON, LazyQueries, Rerun
@@ -44,8 +46,6 @@ if TYPE_CHECKING:
 
 #: Operators of a plan that nobody needs a Spark job for: nothing is captured of it, unless it is written.
 _LOCAL = frozenset(("LocalRelation", "OneRowRelation", "CommandResult", "EmptyRelation"))
-#: How many results of a function for rows Spark's Python workers give back at once.
-_PYTHON_BATCH = "spark.sql.execution.python.udf.maxRecordsPerBatch"
 #: How those begin that stand for a name in a command.
 _NAMES = "Resolved"
 #: Operators that are not covered, in words.
@@ -289,7 +289,7 @@ class Queries:
         """How many results of a function for rows Python gives back at once, if the query has one."""
         if not any(node.name == ROW_PYTHON for node in nodes):
             return None
-        return int(self._catalyst.conf(query, _PYTHON_BATCH, "100"))
+        return results_at_once(partial(self._catalyst.conf, query))
 
     def _note_limits(self, node: PlanNode, name: str, limits: list[Plan]) -> None:
         node.limit = commands.limit_of(self._catalyst, limits)

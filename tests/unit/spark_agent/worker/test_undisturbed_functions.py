@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import pyspark
 import pytest
 
 from tests.support.generators.capture import captured
@@ -410,7 +411,7 @@ class Broadcast:
         return self._value
 
 
-Broadcast.__module__ = "pyspark.core.broadcast"
+Broadcast.__module__ = pyspark.Broadcast.__module__
 
 
 def test_a_broadcast_variable_that_no_row_needs_is_not_loaded(tmp_path: Path) -> None:
