@@ -1,10 +1,10 @@
 """Measures `lineage sift`: how long it takes to find a planted fault, as a share of the job's own time.
 
-    python -m perf.sift [--megabytes 100] [--programs sift_airport,nested] [--out perf/results]
+    python -m perf.sift [--megabytes 100] [--programs sift_airport,nested] [--sql] [--out perf/results]
 
-Each program runs once as its user runs it, and once with lineage. When its lineage is stored, it is sifted by
-the same command. The answer must have planted lines. Kafka and `lineage consume` of its own run beside it.
-Writes sift-DATE.json and .md.
+Each program is one of RDDs, or with `--sql` one of DataFrames. It runs once as its user runs it, and once
+with lineage. When its lineage is stored, it is sifted by the same command. The answer must have planted
+lines. Kafka and `lineage consume` of its own run beside it. Writes sift-DATE.json and .md, or sift-sql-DATE.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class Program(NamedTuple):
     test: tuple[str, ...]
     is_wrong: Callable[[str], bool]
     form: str = "rdd"
+    sql: str = "sql"
 
 
 PROGRAMS: Mapping[str, Program] = {
@@ -80,7 +81,9 @@ PROGRAMS: Mapping[str, Program] = {
         ("--fails", "line.startswith('c')"),
         lambda line: line.startswith("c"),
     ),
-    "crashing": Program((Input(kind="broken"),), ("--crash",), planted_inputs.is_wrong_value, "map"),
+    "crashing": Program(
+        (Input(kind="broken"),), ("--crash",), planted_inputs.is_wrong_value, "map", "sql-cast"
+    ),
 }
 
 
@@ -98,7 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(sifts[-1], file=sys.stderr, flush=True)
     shutil.rmtree(folder)
     figures = {**about, "megabytes": options.megabytes, "sifts": sifts}
-    publish(options.out, "sift", figures, page(figures))
+    publish(options.out, "sift-sql" if options.sql else "sift", figures, page(figures))
     return 0
 
 
@@ -118,8 +121,9 @@ def measured(name: str, folder: Path, options: argparse.Namespace, cleanup: Exit
     job = [sys.executable, str(ROOT / f"perf/workloads/{name}.py"), *map(str, inputs)]
     environment = _environment(topics, options.cores)
     plain = {**environment, "PYSPARK_SUBMIT_ARGS": _arguments({}, options.cores)}
-    run_s = seconds([*job, str(folder / "plain"), program.form], plain)
-    command = [*job, str(folder / "out"), program.form]
+    form = program.sql if options.sql else program.form
+    run_s = seconds([*job, str(folder / "plain"), form], plain)
+    command = [*job, str(folder / "out"), form]
     lineage_s = seconds(command, environment)
     application_id = _stored(service)
     flags = ["--home", str(service.folder), "--store", str(service.folder / "flows"), "--json"]
@@ -137,6 +141,7 @@ def measured(name: str, folder: Path, options: argparse.Namespace, cleanup: Exit
         raise JobError(f"the sift of {name} has not the planted lines: {answer}")
     return {
         "program": name,
+        "form": form,
         "run_s": round(run_s, 2),
         "lineage_s": round(lineage_s, 2),
         "sift_s": round(sift_s, 2),
@@ -195,13 +200,19 @@ def page(figures: Mapping[str, Any]) -> str:
     about = [[key, str(value)] for key, value in figures.items() if isinstance(value, str | int | float)]
     rows = [
         [
-            *(sift["program"], f"{sift['run_s']:.1f}", f"{sift['lineage_s']:.1f}", f"{sift['sift_s']:.1f}"),
+            *(
+                sift["program"],
+                sift["form"],
+                f"{sift['run_s']:.1f}",
+                f"{sift['lineage_s']:.1f}",
+                f"{sift['sift_s']:.1f}",
+            ),
             *(f"{sift['share']:.0%}", str(sift["tests"]), f"{sift['culprits']} of {sift['total']}"),
             f"{sift['of']:,}",
         ]
         for sift in figures["sifts"]
     ]
-    headings = ["program", "the run, s", "with lineage, s", "sift, s", "share of the run", "tests"]
+    headings = ["program", "form", "the run, s", "with lineage, s", "sift, s", "share of the run", "tests"]
     return f"""# The smallest input that still fails
 
 {table(["", ""], about)}
@@ -217,6 +228,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m perf.sift", description="What a sift takes.")
     parser.add_argument("--megabytes", type=float, default=100.0, help="size of the inputs (default: 100)")
     parser.add_argument("--programs", default="", help="names, separated by commas (default: all)")
+    parser.add_argument("--sql", action="store_true", help="the same programs in SQL")
     parser.add_argument("--cores", type=int, default=2, help="local[N] (default: 2)")
     parser.add_argument("--note", default="", help="a sentence for the result")
     parser.add_argument("--out", type=Path, default=ROOT / "perf" / "results", help="for the result files")

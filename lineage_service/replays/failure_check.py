@@ -9,6 +9,8 @@ from lineage_service.lineage import Failure, ReplayedOutput, Verdict
 __all__ = ["checked_failure", "is_same_crash"]
 
 _LONGEST = 500
+#: How Spark's own errors of queries begin.
+_OF_QUERIES = "org.apache.spark.Spark"
 #: Of a text of several lines, how much is looked through for its first words.
 _FIRST = 1_000
 
@@ -49,9 +51,15 @@ def is_same_crash(failure: Failure, exit_code: int, printed: str) -> bool:
 
 
 def _raised(failure: Failure, printed: str) -> list[re.Match[str]]:
-    """The last lines of tracebacks of such an error, in what Python or Spark prints."""
+    """The last lines of tracebacks of such an error, in what Python or Spark prints.
+
+    PySpark names errors of queries without the `Spark` before them, and Java shows them as causes.
+    """
     name = re.escape(failure.error.rpartition(".")[2])
-    return list(re.finditer(rf"^(?:[\w<>]+\.)*{name}(?P<text>:[^\n]*)?$", printed, re.M))
+    if failure.error.startswith(_OF_QUERIES):
+        name = f"(?:Spark)?{name.removeprefix('Spark')}"
+    before = "(?:Caused by: )?" if name.startswith("(") else ""
+    return list(re.finditer(rf"^{before}(?:[\w<>]+\.)*{name}(?P<text>:[^\n]*)?$", printed, re.M))
 
 
 def _says_so(failure: Failure, raised: re.Match[str], printed: str) -> bool:

@@ -52,9 +52,11 @@ _TEXT, _FLAG = Text(), Boolean()
 _POSITION = Integer(MAX_POSITION)
 _PATH = Text(r"/[^\u0000]*", "an absolute path")
 #: A block of a file that a scan read: `length` bytes from `start` on, with the rows that are named. They are
-#: counted from its first one. `row`: which row of the file that is, where the file knows.
+#: counted from its first one. `row`: which row of the file that is, where the file knows. `candidates`: the
+#: rows of which further runs of the same process name others.
 _BLOCK = Object(
-    {"path": _TEXT, "start": _POSITION, "length": _POSITION, "rows": RANGES}, {"row": _POSITION | None}
+    {"path": _TEXT, "start": _POSITION, "length": _POSITION, "rows": RANGES},
+    {"row": _POSITION | None, "candidates": RANGES | None},
 )
 #: A source as in a row set. `texts`: the lines to read, by partition, in the place of its file.
 #: `replaced`: the new text of a record, by partition and position in it.

@@ -221,6 +221,10 @@ class Catalyst:
         """Is a long 0 or more?"""
         return self._at_least(number, self.long(0))
 
+    def is_other(self, number: Expression, value: int) -> Expression:
+        """Is a long another than this?"""
+        return self._not(self._equal(number, self.long(value)))
+
     def field(self, struct: Expression, ordinal: int) -> Expression:
         return self._field(struct, ordinal, self.none)
 

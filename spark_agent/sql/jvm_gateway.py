@@ -7,6 +7,8 @@ Knows what the classes are called and how they are made, and nothing of plans.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import sys
 from array import array
@@ -96,8 +98,13 @@ class Jvm:
         settings: AgentSettings,
         flow_partitions: int,
         say: Callable[[str], None] = logger.warning,
+        *,
+        is_silent: bool = False,
     ) -> Any:
-        """What all expressions of the application share. `say` hears which options Java cannot have."""
+        """What all expressions of the application share. `say` hears which options Java cannot have.
+
+        `is_silent`: nothing is sent.
+        """
         options, problems = java_options(dict(settings.client))
         for problem in problems:
             say(problem)
@@ -116,6 +123,7 @@ class Jvm:
             settings.spool_dir,
             settings.spool_max_bytes,
             settings.spool_fsync,
+            is_silent,
         )
 
     def agent_archives(self) -> list[str]:
@@ -144,20 +152,28 @@ class Jvm:
         new = self._branch_source if is_of_branch else self._source
         return new(config, node, is_striped, kept, self.seq([] if row_index is None else [row_index]))
 
-    def kept_rows(self, blocks: Sequence[Mapping[str, Any]], *, is_without: bool) -> Any:
+    def kept_rows(
+        self, blocks: Sequence[Mapping[str, Any]], *, is_without: bool, has_candidates: bool = False
+    ) -> Any:
         """KeptRows of the blocks of a replay's spec."""
+        name = _name_of_candidates(blocks) if has_candidates else ""
         paths = list(dict.fromkeys(str(block["path"]) for block in blocks))
         numbers_of = {path: number for number, path in enumerate(paths)}
         numbers = array("q")
         for block in blocks:
             row = block.get("row", -1)
             numbers.extend((numbers_of[block["path"]], block["start"], block["length"], row))
-            numbers.append(len(block["rows"]))
-            for range_ in block["rows"]:
-                numbers.extend(range_)
+            for ranges in (block["rows"], block["candidates"] if name else ()):
+                numbers.append(len(ranges))
+                for range_ in ranges:
+                    numbers.extend(range_)
         if sys.byteorder == "little":
             numbers.byteswap()
-        return self._classes.KeptRows(is_without, self.java_list(paths), numbers.tobytes())
+        return self._classes.KeptRows(is_without, name, self.java_list(paths), numbers.tobytes())
+
+    def asks_for_files(self, plan: Any) -> bool:
+        """Do expressions of a plan ask which file a row is of?"""
+        return bool(self._classes.PlanStrategy.asksForFiles(plan))
 
     def tap(
         self,
@@ -295,6 +311,17 @@ class Jvm:
         """A Scala Seq."""
         listed = self.java_list(items)
         return self._nil if listed is self._empty else self.plan_builder.seq(listed)
+
+
+def _name_of_candidates(blocks: Sequence[Mapping[str, Any]]) -> str:
+    """Other candidates have another name. None of a spec that has not named them."""
+    if any("candidates" not in block for block in blocks):
+        return ""
+    parts = [
+        [block["path"], block["start"], block["length"], block.get("row"), block["candidates"]]
+        for block in blocks
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 class _Callback:

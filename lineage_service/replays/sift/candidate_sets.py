@@ -7,30 +7,39 @@ rows that are not in its lineage.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
+from lineage_service.lineage import SourceRow
 from lineage_service.queries import Queries, RowSetQuery, StartQuery
 from lineage_service.replays.errors import ReplayError
 from lineage_service.replays.original import Original
-from lineage_service.replays.sift.candidates import Candidates
-from lineage_service.replays.specification import RowTexts, Source, row_set_json, with_texts
+from lineage_service.replays.sift.candidates import Candidates, Row
+from lineage_service.replays.specification import RowTexts, Source, row_set_json, with_places
 from lineage_service.replays.taken_rows import with_taken_rows
-from spark_agent.contract.row_sets import count_rows
+from spark_agent.contract.row_sets import count_rows, rows_in
 
-__all__ = ["CandidateSets"]
+__all__ = ["CandidateSets", "SourceRows"]
 
 #: Wrong outputs whose rows are looked at one by one, and those that are tried alone.
 _MOST_ALONE, _MOST_TRIED = 8, 3
-#: Rows in which is looked.
-_MOST_ROWS = 2_000_000
+#: Rows in which is looked; rows of scans whose texts are read, for the order of tests.
+_MOST_ROWS, _MOST_SHOWN = 2_000_000, 20_000
+
+
+class SourceRows(RowTexts, Protocol):
+    """Also says which rows of files records are."""
+
+    def rows(
+        self, application_id: str, node: int, split: int, positions: Sequence[int]
+    ) -> Mapping[int, SourceRow]: ...
 
 
 class CandidateSets:
     """Of one application. `note` takes sentences for people."""
 
     def __init__(
-        self, original: Original, queries: Queries, texts: RowTexts, note: Callable[[str], None]
+        self, original: Original, queries: Queries, texts: SourceRows, note: Callable[[str], None]
     ) -> None:
         self._original, self._queries, self._texts, self._note = original, queries, texts, note
         self._application_id = original.application_id
@@ -86,7 +95,24 @@ class CandidateSets:
             raise ReplayError(
                 f"{what} are {total:,}, too many to be left out one by one: name another output row as START"
             )
-        return Candidates(with_texts(self._application_id, sources, self._texts), is_whole=is_whole)
+        placed = with_places(self._application_id, sources, self._texts)
+        shown = {} if is_whole else self._shown(placed)
+        return Candidates(placed, is_whole=is_whole, shown=shown)
+
+    def _shown(self, sources: Sequence[Source]) -> dict[Row, str]:
+        """The texts of rows of scans; none if they are many."""
+        scans = [source for source in sources if not source["whole"] and "blocks" in source]
+        if sum(map(count_rows, scans)) > _MOST_SHOWN:
+            return {}
+        return {
+            (source["node"], split["split"], position): row.text
+            for source in scans
+            for split in source.get("splits", ())
+            for position, row in self._texts.rows(
+                self._application_id, source["node"], split["split"], list(rows_in(split["positions"]))
+            ).items()
+            if row.text is not None
+        }
 
     def _all_of(self, source: Source) -> Source:
         node = source["node"]

@@ -1,6 +1,8 @@
 """The rows among which a sift looks, and the plan of a run on some of them. Pure.
 
 A row is a record of a source: (node, partition, position). They are in this order, which is that of files.
+A run reads the lines of a text source from its spec. Of a scan of a DataFrame it reads the files, and keeps
+the rows that the spec names in each block.
 """
 
 from __future__ import annotations
@@ -15,23 +17,30 @@ from spark_agent.contract.row_sets import ranges_of, rows_in
 
 __all__ = ["Candidates", "Row"]
 
+#: Rows of scans that a job's process keeps from one run to the next, so that it reads no file again.
+_MOST_KEPT = 100_000
+
 Row = tuple[int, int, int]
 
 
 class Candidates:
     """Rows of `sources`, in the JSON shape of a row set; sources that are meant whole stay so.
 
-    `texts` are those of `with_texts`, in the sources. `is_whole`: they are all rows of the inputs.
+    They have texts or blocks, as of `with_places`. `is_whole`: they are all rows of the inputs. `shown` are
+    texts of rows that no run reads.
     """
 
-    def __init__(self, sources: Sequence[Source], *, is_whole: bool = False) -> None:
+    def __init__(
+        self, sources: Sequence[Source], *, is_whole: bool = False, shown: Mapping[Row, str] | None = None
+    ) -> None:
         self.sources, self.is_whole = tuple(sources), is_whole
         self.rows: tuple[Row, ...] = tuple(sorted(_rows_of(sources)))
-        self._texts = _texts_of(sources)
+        self._texts, self._shown = _texts_of(sources), shown or {}
+        self._places = _places_of(sources)
 
     def texts(self) -> list[str]:
         """Of all rows, empty where one is not known."""
-        return [self._texts.get(row, "") for row in self.rows]
+        return [self._texts.get(row) or self._shown.get(row, "") for row in self.rows]
 
     def plan(self, template: Plan, numbers: Iterable[int]) -> Plan:
         """On the rows of these numbers, with the flags of `template`."""
@@ -57,38 +66,73 @@ class Candidates:
                 str(split): [self._texts[node, split, position] for position in positions[split]]
                 for split in splits
             }
+        if "blocks" in source:
+            restricted["blocks"] = self._blocks(source, positions)
         return restricted
+
+    def _blocks(self, source: Source, positions: Mapping[int, Sequence[int]]) -> list[dict[str, Any]]:
+        """All blocks of a scan, with these rows of it."""
+        offsets: dict[int, list[int]] = defaultdict(list)
+        for split in sorted(positions):
+            for position in positions[split]:
+                block, offset = self._places[source["node"], split, position]
+                offsets[block].append(offset)
+        named = [
+            {**block, "rows": ranges_of(offsets[number])} for number, block in enumerate(source["blocks"])
+        ]
+        if len(self.rows) > _MOST_KEPT:
+            return named
+        pairs = zip(named, source["blocks"], strict=True)
+        return [{**block, "candidates": whole["rows"]} for block, whole in pairs]
 
     def common(self, others: Sequence[Candidates]) -> Candidates:
         """The rows that all of these have, too. They are of one application."""
         rows = set(self.rows).intersection(*(other.rows for other in others))
         numbers = [number for number, row in enumerate(self.rows) if row in rows]
-        return Candidates(self.plan(Plan(mode="only", sources=()), numbers).sources)
+        return Candidates(self.plan(Plan(mode="only", sources=()), numbers).sources, shown=self._shown)
 
     def whole_but(self, nodes: Collection[int], why: str) -> Candidates:
         """The same, where these sources cannot be restricted."""
         return Candidates(
             [
-                {**_without_texts(source), "whole": True, "why": why, "files": [], "splits": []}
+                {**_without_places(source), "whole": True, "why": why, "files": [], "splits": []}
                 if source["node"] in nodes
                 else source
                 for source in self.sources
             ],
             is_whole=self.is_whole,
+            shown=self._shown,
         )
 
 
-def _rows_of(sources: Iterable[Mapping[str, Any]]) -> Iterable[Row]:
+def _rows_of(sources: Iterable[Source]) -> Iterable[Row]:
+    return (row for source in sources if not source["whole"] for row in _rows_of_source(source))
+
+
+def _rows_of_source(source: Source) -> Iterable[Row]:
     return (
         (source["node"], split["split"], position)
-        for source in sources
-        if not source["whole"]
         for split in source.get("splits", ())
         for position in rows_in(split["positions"])
     )
 
 
-def _texts_of(sources: Iterable[Mapping[str, Any]]) -> dict[Row, str]:
+def _places_of(sources: Iterable[Source]) -> dict[Row, tuple[int, int]]:
+    """Of rows of scans: the number of their block, and their place in it. Both are in one order."""
+    places: dict[Row, tuple[int, int]] = {}
+    for source in sources:
+        if source["whole"] or "blocks" not in source:
+            continue
+        offsets = [
+            (number, offset)
+            for number, block in enumerate(source["blocks"])
+            for offset in rows_in(block["rows"])
+        ]
+        places.update(zip(_rows_of_source(source), offsets, strict=True))
+    return places
+
+
+def _texts_of(sources: Iterable[Source]) -> dict[Row, str]:
     texts: dict[Row, str] = {}
     for source in sources:
         lines = source.get("texts") or {}
@@ -100,5 +144,5 @@ def _texts_of(sources: Iterable[Mapping[str, Any]]) -> dict[Row, str]:
     return texts
 
 
-def _without_texts(source: Source) -> Source:
-    return {name: value for name, value in source.items() if name != "texts"}
+def _without_places(source: Source) -> Source:
+    return {name: value for name, value in source.items() if name not in ("texts", "blocks")}

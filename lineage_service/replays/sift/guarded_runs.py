@@ -21,7 +21,7 @@ from lineage_service.replays.launcher import Interpreter, check_guarded, interpr
 from lineage_service.replays.original import Original
 from lineage_service.replays.protected_files import changes, snapshot
 from lineage_service.replays.sandbox import Sandbox, Sandboxes
-from lineage_service.replays.sift.job_runs import JobRuns
+from lineage_service.replays.sift.job_runs import JobRuns, for_short_runs
 from lineage_service.replays.specification import Plan
 
 __all__ = ["PLAIN", "GuardedRuns", "JobOptions", "RunsInterruptedError"]
@@ -61,7 +61,8 @@ class GuardedRuns:
         with self._sandboxes.new() as sandbox:
             if options.is_kept:
                 sandbox.keep()
-            environment, paths = environment_of(sandbox, self._home), (self._protected, self._outputs)
+            environment = for_short_runs(environment_of(sandbox, self._home))
+            paths = self._protected, self._outputs
             runs = JobRuns(
                 self.original, sandbox, environment, options.words, *paths, is_shown=options.is_shown
             )
@@ -73,6 +74,7 @@ class GuardedRuns:
                 if options.seconds is not None:
                     runs.until = time.monotonic() + options.seconds
                 with runs:
+                    runs.start()
                     yield sandbox, runs
                 changed = changes(before, snapshot(self._protected))
                 if changed:  # by others, or by what no fence sees: it must be said

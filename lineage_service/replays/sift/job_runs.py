@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,11 +31,14 @@ from lineage_service.tracing.files.row_formats import row_format_of
 from spark_agent.contract.replay_notes import REPLAY_REFUSED
 from spark_agent.contract.replay_spec import INFLUENCE, RUN_ENDED, RUNS, RUNS_OVER
 
-__all__ = ["JobRun", "JobRuns", "last_line"]
+__all__ = ["JobRun", "JobRuns", "for_short_runs", "last_line"]
 
 _PAUSE_S, _LEAVE_S = 0.004, 15.0
 #: Of what a command printed, the end that is looked through.
 _MOST_PRINTED = 1 << 20
+#: Where spark-submit has options of the driver's JVM from. A job of few rows is over before the second
+#: compiler pays.
+_JVM_OPTIONS, _SHORT_RUNS = "SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1"
 #: The JVM is gone: what a run says of itself then is not the job's.
 _LOST = ("Py4JNetworkError", "ConnectionRefusedError", "JAVA_GATEWAY_EXITED")
 
@@ -95,6 +98,11 @@ class JobRuns:
     def is_warm(self) -> bool:
         """Does one process run the job again and again?"""
         return self._rerun_words is not None
+
+    def start(self) -> None:
+        """Start the job's process, so that it has begun when the first run comes."""
+        if self.is_warm:
+            self._started()
 
     def prepare(self, plan: Plan) -> None:
         """Write the spec under which the processes are guarded. Raises ReplayError."""
@@ -232,6 +240,13 @@ class JobRuns:
 
     def _printed(self) -> str:
         return "\n".join(_end_of(path, since) for path, since in self._printed_before.items())
+
+
+def for_short_runs(environment: MutableMapping[str, str]) -> Mapping[str, str]:
+    """An environment in which JVMs do not compile for the long run. Options of the user's come last."""
+    own = environment.get(_JVM_OPTIONS, "")
+    environment[_JVM_OPTIONS] = f"{_SHORT_RUNS} {own}".strip()
+    return environment
 
 
 def last_line(printed: str) -> str:

@@ -3,15 +3,16 @@
 1. The check finds the wrong rows in the outputs of the original.
 2. Candidates are the rows that a wrong output was made of: those that all wrong outputs share, then those of
    one, then those of all. Where none of these fail, they are all rows of the inputs.
+   The oddest of them is tried first, and alone: where that fails, not all of them are tested.
 3. `smallest_rows` chooses on which of them the job runs, one test after the other.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from lineage_service.errors import InvalidQueryError, LineageError, NothingMatchesError
 from lineage_service.lineage import AskedRecord, FailingOutput, Failure, Sift, SiftedRow, SourceRow
@@ -20,7 +21,7 @@ from lineage_service.replays.errors import ReplayError
 from lineage_service.replays.original import Original
 from lineage_service.replays.places import depends_on_places
 from lineage_service.replays.sandbox import Sandbox
-from lineage_service.replays.sift.candidate_sets import CandidateSets
+from lineage_service.replays.sift.candidate_sets import CandidateSets, SourceRows
 from lineage_service.replays.sift.candidates import Candidates, Row
 from lineage_service.replays.sift.checks import Check, ReadyCheck
 from lineage_service.replays.sift.failing_outputs import FailingOutputs, OutputRow
@@ -28,22 +29,16 @@ from lineage_service.replays.sift.job_runs import JobRun, JobRuns
 from lineage_service.replays.sift.odd_rows import odd_first
 from lineage_service.replays.sift.ready_test import ready_test
 from lineage_service.replays.sift.smallest_rows import OutOfTimeError, SmallestRows, Subset
-from lineage_service.replays.specification import Plan, RowTexts
+from lineage_service.replays.specification import Plan
 from spark_agent import contract
 
 __all__ = ["CheckKind", "SiftRequest", "SiftSearch", "SourceRows", "output_row", "sifted_rows"]
 
 CheckKind = Literal["fails", "test", "wrong", "crash"]
+Tested = dict[Subset, bool]
+"""Which rows were tested, and whether they fail."""
 #: Rows of the result that are listed.
 _MOST_LISTED = 1_000
-
-
-class SourceRows(RowTexts, Protocol):
-    """Also says which rows of files records are."""
-
-    def rows(
-        self, application_id: str, node: int, split: int, positions: Sequence[int]
-    ) -> Mapping[int, SourceRow]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,14 +85,14 @@ class SiftSearch:
             site = place.call_site.rpartition("/")[2]
             self._note(f"{place.name} ({site}) depends on the places of records: among few rows they differ")
         starts = [_start(row) for row in failing]
-        candidates = self._failing_candidates(
+        candidates, tested = self._failing_candidates(
             starts if failure is None else [StartQuery(failure=failure.failure)]
         )
         search = SmallestRows(
             len(candidates.rows),
             lambda numbers: self._fails(candidates, numbers),
-            () if candidates.is_whole else odd_first(candidates.texts()),
-            all_fail=True,
+            _order(candidates),
+            tested,
         )
         search.search()
         return self._result(sandbox, failing, candidates, search)
@@ -141,31 +136,56 @@ class SiftSearch:
 
     # -- candidates and tests ----------------------------------------------------------------------------
 
-    def _failing_candidates(self, starts: Sequence[StartQuery]) -> Candidates:
-        """The first ones that fail. Raises NothingMatchesError where none do, ReplayError."""
+    def _failing_candidates(self, starts: Sequence[StartQuery]) -> tuple[Candidates, Tested]:
+        """The first ones that fail, and what was tested. Raises NothingMatchesError, ReplayError."""
         sets = CandidateSets(self._original, self._queries, self._texts, self._note)
         why = "no source of the job can be restricted to some of its rows, so none can be sifted"
         error: LineageError = ReplayError(why)
         for candidates in sets.of(starts):
             if not candidates.rows:
                 continue
-            restricted, fails = self._tested(candidates)
-            if fails:
-                return restricted
+            restricted, tested = self._tested(candidates)
+            if any(tested.values()):
+                return restricted, tested
             why = f" ({self._check.why})" if self._check.why else ""
             error = NothingMatchesError(
                 f"the job does not fail again on its own input: {self._check.description}{why}"
             )
         raise error
 
-    def _tested(self, candidates: Candidates) -> tuple[Candidates, bool]:
-        """Do all of them fail? Sources that cannot be restricted are read whole from then on."""
+    def _tested(self, candidates: Candidates) -> tuple[Candidates, Tested]:
+        """What fails: the oddest row alone, or all. Sources that cannot be restricted are read whole then."""
+        tested: Tested = {}
+        self._unresolved.clear()
         try:
-            run = self._run(candidates, range(len(candidates.rows)))
+            if any(candidates.texts()) and len(candidates.rows) > 1 and not candidates.is_whole:
+                oddest = (_order(candidates)[0],)
+                run = self._run(candidates, oddest)
+                tested[oddest] = self._judged(run, oddest)
+                if tested[oddest] and not self._read_whole(candidates, run):
+                    self._note_differences(run)
+                    return candidates, tested
+            everything = tuple(range(len(candidates.rows)))
+            run = self._run(candidates, everything)
         except OutOfTimeError:
-            raise ReplayError("no test ended within --seconds: give more of them") from None
+            raise ReplayError("no test failed within --seconds: give more of them") from None
+        self._note_differences(run)
+        whole = self._read_whole(candidates, run)
+        for sentence in whole.values():
+            self._note(sentence)
+        if whole:
+            candidates, tested = candidates.whole_but(whole, "the agent cannot restrict it"), {}
+        if not candidates.rows:
+            raise ReplayError(f"nothing can be sifted: {'; '.join(whole.values())}")
+        everything = tuple(range(len(candidates.rows)))
+        return candidates, {**tested, everything: self._judged(run, everything)}
+
+    def _note_differences(self, run: JobRun) -> None:
         for difference in run.report.differences:
             self._note(difference)
+
+    def _read_whole(self, candidates: Candidates, run: JobRun) -> dict[int, str]:
+        """The sources that the run did not restrict, and why."""
         nodes = {source["node"] for source in candidates.sources if not source["whole"]}
         whole: dict[int, str] = {
             source.node: f"{source.name} was read whole: {source.why}"
@@ -178,17 +198,14 @@ class SiftSearch:
                 whole[source["node"]] = (
                     f"{source['name']} was not restricted: the run did not read it as the original did"
                 )
-        for sentence in whole.values():
-            self._note(sentence)
-        if whole:
-            candidates = candidates.whole_but(whole, "the agent cannot restrict it")
-        if not candidates.rows:
-            raise ReplayError(f"nothing can be sifted: {'; '.join(whole.values())}")
-        return candidates, self._check.fails(run)
+        return whole
 
     def _fails(self, candidates: Candidates, numbers: Subset) -> bool:
+        return self._judged(self._run(candidates, numbers), numbers)
+
+    def _judged(self, run: JobRun, numbers: Subset) -> bool:
         before = self._check.unresolved
-        fails = self._check.fails(self._run(candidates, numbers))
+        fails = self._check.fails(run)
         if not fails and self._check.unresolved > before:
             self._unresolved.add(numbers)
         return fails
@@ -239,6 +256,11 @@ class SiftSearch:
             saved=None,
             notes=tuple(self._notes),
         )
+
+
+def _order(candidates: Candidates) -> Sequence[int]:
+    """The rows to try first."""
+    return () if candidates.is_whole else odd_first(candidates.texts())
 
 
 def output_row(original: Original, record: AskedRecord) -> OutputRow:

@@ -7,7 +7,7 @@ No set of rows is tested twice. The best answer so far is there at any time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 __all__ = ["OutOfTimeError", "SmallestRows", "Subset"]
@@ -23,7 +23,7 @@ class OutOfTimeError(Exception):
 class SmallestRows:
     """Of `count` rows. `fails` says whether the test fails on some of them; it may raise OutOfTimeError.
 
-    `order` are rows to try first, the most suspicious one first. `all_fail`: all rows were tested before.
+    `order` are rows to try first, the most suspicious one first. `tested`: what was tested before.
     """
 
     def __init__(
@@ -31,8 +31,7 @@ class SmallestRows:
         count: int,
         fails: Callable[[Subset], bool],
         order: Sequence[int] = (),
-        *,
-        all_fail: bool | None = None,
+        tested: Mapping[Subset, bool] | None = None,
     ) -> None:
         self._count, self._fails, self._order = count, fails, order
         self._results: dict[int, bool] = {}
@@ -40,9 +39,10 @@ class SmallestRows:
         self.best: Subset | None = None
         #: Was each row of `best` left out, and the test then passed?
         self.is_minimal = False
-        if all_fail is not None:
-            self._results[_bitmap(self._all, count)] = all_fail
-            self.best = self._all if all_fail else None
+        for rows, has_failed in (tested or {}).items():
+            self._results[_bitmap(rows, count)] = has_failed
+        failing = [rows for rows, has_failed in (tested or {}).items() if has_failed]
+        self.best = min(failing, key=len, default=None)
 
     @property
     def _all(self) -> Subset:
@@ -68,9 +68,9 @@ class SmallestRows:
         return self._results[bits]
 
     def search(self) -> None:
-        """Find the smallest, if the test fails on all rows. Does not raise when the time is over."""
+        """Find the smallest, if the test fails on all rows or some. Does not raise when the time is over."""
         try:
-            if not self.fails(self._all):
+            if self.best is None and not self.fails(self._all):
                 return
             if self.fails(()):
                 self.is_minimal = True

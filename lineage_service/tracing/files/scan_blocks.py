@@ -35,6 +35,9 @@ def blocks_of(
     without = [number for number in splits if number not in partitions or not _parts(partitions[number])]
     if without:
         raise UnknownBlockError(f"which files its partition {min(without)} read is not known")
+    named = sum(count for ranges in splits.values() for _, count in ranges)
+    if sum(count for block in blocks for _, count in block["rows"]) != named:
+        raise UnknownBlockError("which files some of its rows are of is not known")
     return blocks
 
 

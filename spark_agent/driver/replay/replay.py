@@ -104,7 +104,7 @@ class Replay:
         if self.skips_failing:  # sampled paths know nothing of records that were dropped
             settings = replace(settings, values_sample=1.0)
         if self.is_silent:
-            return replace(settings, dataframes=False, detailed=False, is_quiet=True, on_error="silent")
+            return replace(settings, detailed=False, is_quiet=True, on_error="silent")
         if self.spec.get("step") is not True:
             return settings
         return replace(
@@ -123,8 +123,11 @@ class Replay:
         Of several, the first of the original's name is its replay, else the first. What comes behind that one
         under other names is not restricted.
         """
+        from spark_agent.driver.replay import quick_end
         from spark_agent.driver.replay.restriction import Restriction  # loads PySpark
 
+        if self.is_silent:
+            quick_end.install()
         is_named = name == self.spec.get("name")
         is_other = self._has_named and not is_named
         if self._restriction is not None and not is_other and is_named == self._has_named:

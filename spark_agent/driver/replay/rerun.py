@@ -35,6 +35,7 @@ def main(arguments: Sequence[str]) -> None:
     if running is None:
         replay.refuse("this runs within a replay only")
     program = _Program(list(arguments))
+    program.prepare()
     folder, parent = os.path.join(running.sandbox, RUNS), os.getppid()
     over = os.path.join(folder, RUNS_OVER)
     done: set[str] = set()
@@ -106,6 +107,13 @@ class _Program:
             "-m": lambda: runpy.run_module(self._rest[0], run_name="__main__", alter_sys=True),
             "-c": self._run_code,
         }
+
+    def prepare(self) -> None:
+        """Start what its first run will need."""
+        if not self._kind:
+            from spark_agent.driver.replay import early_jvm
+
+            early_jvm.begin(self._rest[0])
 
     def run(self) -> int:
         """The exit code that Python would end with."""

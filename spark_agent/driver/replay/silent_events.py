@@ -34,6 +34,10 @@ class SilentEvents(EventPublisher):
     def commit(self, run: TaskRun, action: int) -> None:
         """No task run of the driver is published."""
 
+    def flow_partitions(self) -> int:
+        """Of a topic that nothing is sent to."""
+        return 1
+
     def raise_if_lost(self) -> None:
         """Nothing can be lost."""
 

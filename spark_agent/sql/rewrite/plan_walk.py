@@ -27,8 +27,11 @@ Ids = list[tuple[Expression, int]]
 class Taps(Protocol):
     """Makes the expressions that number rows and write ids."""
 
-    def kept(self, node: PlanNode, roots: Sequence[str]) -> Any:
-        """Which rows of a source in these folders a replay keeps; None: all, and of what is no replay."""
+    def kept(self, node: PlanNode, roots: Sequence[str], query: Plan) -> Any:
+        """Which rows of a source in these folders a replay keeps; None: all, and of what is no replay.
+
+        `query` is the plan that the source is part of.
+        """
 
     def source(
         self,

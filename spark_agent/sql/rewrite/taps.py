@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_agent.sql.rewrite.plan_nodes import PlanNode
 from spark_agent.sql.rewrite.plan_walk import Ids
-from spark_agent.sql.types import Expression, OutputFiles
+from spark_agent.sql.types import Expression, OutputFiles, Plan
 
 if TYPE_CHECKING:
     from spark_agent.driver.replay.replay import Replay
@@ -29,13 +29,16 @@ class PlanTaps:
         self._jvm, self._config, self._replay = jvm, config, replay
         self._is_persisted = is_persisted
 
-    def kept(self, node: PlanNode, roots: Sequence[str]) -> Any:
+    def kept(self, node: PlanNode, roots: Sequence[str], query: Plan) -> Any:
         if self._replay is None:
             return None
         blocks = self._replay.blocks_of(node.number, node.name, node.call_site, roots)
         if blocks is None:
             return None
-        return self._jvm.kept_rows(blocks, is_without=self._replay.mode == "without")
+        if self._replay.mode == "without":
+            return self._jvm.kept_rows(blocks, is_without=True)
+        has_candidates = self._replay.is_silent and not self._jvm.asks_for_files(query)
+        return self._jvm.kept_rows(blocks, is_without=False, has_candidates=has_candidates)
 
     def source(
         self,
@@ -103,6 +106,7 @@ class TapFactory:
                     session.settings,
                     session.events.flow_partitions(),
                     session.notices.say,
+                    is_silent=session.is_silent,
                 )
                 self._jvm.ship()
         return PlanTaps(self._jvm, self._config, self._session.replay, is_persisted=is_persisted)

@@ -159,13 +159,18 @@ def run_program(
     command: Sequence[str], conf: Mapping[str, str], environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a program with this conf of Spark."""
-    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
-    settings = {**quiet, "spark.default.parallelism": "3", **conf}
-    arguments = " ".join(f"--conf {name}={value}" for name, value in settings.items())
     return subprocess.run(
         [sys.executable, *command],
         capture_output=True,
         text=True,
         timeout=800,
-        env={**os.environ, "PYSPARK_SUBMIT_ARGS": f"{arguments} pyspark-shell", **(environment or {})},
+        env={**program_environment(conf), **(environment or {})},
     )
+
+
+def program_environment(conf: Mapping[str, str]) -> dict[str, str]:
+    """That of a program with this conf of Spark."""
+    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    settings = {**quiet, "spark.default.parallelism": "3", **conf}
+    arguments = " ".join(f"--conf {name}={value}" for name, value in settings.items())
+    return {**os.environ, "PYSPARK_SUBMIT_ARGS": f"{arguments} pyspark-shell"}

@@ -51,7 +51,7 @@ def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten
         node = _source(walk, plan, leaf, description, dataset)
         number = node.number
         if leaf.files is not None:
-            kept = walk.taps.kept(node, leaf.files["roots"])
+            kept = walk.taps.kept(node, leaf.files["roots"], walk.root)
     node.is_prefiltered |= any(map(walk.catalyst.may_fail, pushed))
     indexed = walk.scans.with_row_index(plan, leaf) if persisted is None else None
     scanned, row_index = indexed if indexed is not None else (plan, None)
@@ -71,6 +71,8 @@ def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten
     column = walk.catalyst.alias(ids, f"lineage_{number}")
     numbered = walk.catalyst.project_as(plan, scanned, [column])
     if kept is not None:
+        if kept.hasCandidates():  # PlanStrategy.java knows the scan by this filter
+            numbered = walk.catalyst.filter(walk.catalyst.is_other(column.toAttribute(), -1), numbered)
         numbered = walk.catalyst.filter(walk.catalyst.is_positive(column.toAttribute()), numbered)
     return Rewritten(numbered, [(column.toAttribute(), number)], node.number)
 

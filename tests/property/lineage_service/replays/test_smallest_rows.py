@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,7 +85,7 @@ def test_one_culprit_that_is_suspected_first_takes_three_tests(
 def test_there_is_an_answer_at_any_time(problem: tuple[int, Test, list[int]], most: int) -> None:
     count, test, order = problem
     counted = Counted(test, most)
-    search = SmallestRows(count, counted, order, all_fail=True)
+    search = SmallestRows(count, counted, order, {tuple(range(count)): True})
     search.search()
     assert search.best is not None
     assert test(search.best)
@@ -162,3 +163,48 @@ def test_a_plan_has_the_chosen_rows_and_their_texts(
     assert chosen == {row: f"{row[0]} {row[1]} {row[2]}" for row in (candidates.rows[n] for n in numbers)}
     assert list(Candidates(plan.sources).rows) == sorted(chosen)
     assert candidates.common([Candidates(plan.sources)]).rows == Candidates(plan.sources).rows
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=3), min_size=1, max_size=3),
+    st.data(),
+)
+def test_a_plan_has_the_chosen_rows_of_each_block(sizes: list[list[int]], data: st.DataObject) -> None:
+    """`sizes`: how many rows each block of each partition has; of each row its partition and position."""
+    rows = [(split, position) for split, of_split in enumerate(sizes) for position in range(sum(of_split))]
+    meant = sorted(data.draw(st.sets(st.sampled_from(rows)))) if rows else []
+    candidates = Candidates([scan(sizes, meant)])
+    assert list(candidates.rows) == [(4, *row) for row in meant]
+    numbers = sorted(data.draw(st.sets(st.sampled_from(range(len(meant)))))) if meant else []
+    plan = candidates.plan(Plan(mode="only", sources=()), numbers)
+    chosen = [meant[number] for number in numbers]
+    pairs = zip(scan(sizes, chosen)["blocks"], scan(sizes, meant)["blocks"], strict=True)
+    assert plan.sources[0]["blocks"] == [{**block, "candidates": whole["rows"]} for block, whole in pairs]
+    assert list(Candidates(plan.sources).rows) == [(4, *row) for row in chosen]
+    whole = candidates.whole_but([4], "for a reason")
+    assert not whole.rows
+    assert "blocks" not in whole.sources[0]
+
+
+def scan(sizes: list[list[int]], rows: list[tuple[int, int]]) -> dict[str, Any]:
+    splits = {split: [position for number, position in rows if number == split] for split, _ in rows}
+    blocks = []
+    for split, of_split in enumerate(sizes):
+        first = 0
+        for at, size in enumerate(of_split):
+            inside = [
+                position - first for position in splits.get(split, ()) if first <= position < first + size
+            ]
+            block = {"path": f"/in/{split}", "start": at * 10, "length": 10, "rows": ranges_of(inside)}
+            blocks.append(block)
+            first += size
+    return {
+        "node": 4,
+        "name": "Scan csv",
+        "whole": False,
+        "files": [],
+        "splits": [
+            {"split": split, "positions": ranges_of(positions)} for split, positions in splits.items()
+        ],
+        "blocks": blocks,
+    }

@@ -64,3 +64,9 @@ def test_rows_of_a_file_that_is_read_twice_are_not_known() -> None:
     part = {"path": "/in/a", "start": 0, "length": 9, "first": 0}
     with pytest.raises(UnknownBlockError, match="it read a file twice"):
         blocks_of({0: {"parts": [part]}, 1: {"parts": [part]}}, {0: [[0, 1]]})
+
+
+def test_rows_before_the_first_block_are_not_known() -> None:
+    part = {"path": "/in/a", "start": 0, "length": 9, "first": 2}
+    with pytest.raises(UnknownBlockError, match="which files some of its rows are of is not known"):
+        blocks_of({0: {"parts": [part]}}, {0: [[1, 2]]})

@@ -64,3 +64,11 @@ def test_an_error_without_a_text_is_no_other_one(last: str) -> None:
     failure = replace(FAILURE, error="AssertionError", message="")
     printed = PRINTED.replace("ZeroDivisionError: division by zero", last)
     assert checked_failure(failure, 1, printed).verdict == "changed"
+
+
+def test_an_error_of_a_query_is_the_same_whatever_pyspark_calls_it() -> None:
+    failure = replace(FAILURE, error="org.apache.spark.SparkNumberFormatException", frame=None)
+    assert is_same_crash(failure, 1, "pyspark.errors.exceptions.captured.NumberFormatException: [CAST] x\n")
+    assert is_same_crash(failure, 1, "Caused by: org.apache.spark.SparkNumberFormatException: [CAST] x\n")
+    assert not is_same_crash(failure, 1, "ArithmeticException: x\n")
+    assert not is_same_crash(failure, 0, "NumberFormatException: x\n")

@@ -102,7 +102,7 @@ public final class ScanPositions {
     }
   }
 
-  /** The id of the next row; -1 if a replay drops it. */
+  /** The id of the next row; negative if a replay drops it. */
   public long next() {
     if (InputFileBlockHolder.getInputFilePath() != path) {
       begin(-1);
@@ -110,7 +110,7 @@ public final class ScanPositions {
     return id(next++);
   }
 
-  /** The id of the row at this index of its file; -1 if a replay drops it. */
+  /** The id of the row at this index of its file; negative if a replay drops it. */
   public long at(long row) {
     if (InputFileBlockHolder.getInputFilePath() != path) {
       begin(row);
@@ -121,7 +121,7 @@ public final class ScanPositions {
   }
 
   private long id(long position) {
-    return kept == null || keptOfBlock.keeps(position - blockFirst) ? base + position : -1;
+    return kept == null ? base + position : keptOfBlock.id(position - blockFirst, base + position);
   }
 
   private void begin(long row) {

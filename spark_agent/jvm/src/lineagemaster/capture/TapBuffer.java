@@ -79,7 +79,9 @@ public class TapBuffer implements TaskCapture.Part {
     this.partition = partition;
     this.passes = passes;
     this.maxRows = maxRows;
-    Sender.prepare(spec.config);
+    if (!spec.config.isSilent) {
+      Sender.prepare(spec.config);
+    }
     isReadAsRdd = !spec.hasKey()
         && StackWalker.getInstance().walk(frames -> frames.anyMatch(
             frame -> READERS_OF_RDDS.contains(frame.getClassName() + "." + frame.getMethodName())));
@@ -194,7 +196,7 @@ public class TapBuffer implements TaskCapture.Part {
   }
 
   final boolean isSending() {
-    return task != null && CaptureStages.IS_ENCODED;
+    return task != null && !spec.config.isSilent && CaptureStages.IS_ENCODED;
   }
 
   /** An agent bug must not fail the job: it counts as a block that is lost. */

@@ -24,7 +24,8 @@ import org.apache.spark.util.TaskFailureListener;
  *       only where the user asked for that.
  * </ol>
  *
- * Of an attempt that failed, the driver learns what it failed on: how far each part was ({@link FailureReport}).
+ * Of an attempt that failed, the driver learns what it failed on: how far each part was ({@link FailureReport}). Where
+ * nobody asks for lineage, none of this is done.
  */
 final class TaskCapture implements TaskCompletionListener, TaskFailureListener {
   /** One of the things that a task captures. */
@@ -56,10 +57,12 @@ final class TaskCapture implements TaskCompletionListener, TaskFailureListener {
   private final Map<Object, Part> parts = new LinkedHashMap<>();
   private final ManifestAccumulator manifests;
   private final ManifestAccumulator failures;
+  private final boolean isSilent;
 
   private TaskCapture(AgentConfig config) {
     manifests = config.manifests;
     failures = config.failures;
+    isSilent = config.isSilent;
   }
 
   /** The running task's part of this key, made on first use. Without a task (on the driver) it is nobody's. */
@@ -86,7 +89,7 @@ final class TaskCapture implements TaskCompletionListener, TaskFailureListener {
   /** The error goes on as it is. Another thread of the task may still read rows: it has read the culprit before. */
   @Override
   public void onTaskFailure(TaskContext task, Throwable error) {
-    if (task.isInterrupted() || !TASKS.containsKey(task) || !FailureReport.isOfTask(error)) {
+    if (isSilent || task.isInterrupted() || !TASKS.containsKey(task) || !FailureReport.isOfTask(error)) {
       return;
     }
     try {
@@ -103,6 +106,9 @@ final class TaskCapture implements TaskCompletionListener, TaskFailureListener {
   @Override
   public void onTaskCompletion(TaskContext task) {
     TASKS.remove(task);
+    if (isSilent) {
+      return;
+    }
     boolean hasSucceeded = !task.isFailed() && !task.isInterrupted();
     synchronized (this) {
       try {

@@ -25,6 +25,7 @@ public final class AgentConfig implements Serializable {
   public final String spoolFolder;
   public final long spoolMaxBytes;
   public final boolean isSpoolSynced;
+  public final boolean isSilent;
 
   /**
    * @param clientOptions of Kafka's Java client, bootstrap.servers among them
@@ -40,6 +41,7 @@ public final class AgentConfig implements Serializable {
    * @param spoolFolder of messages that no broker took in time; empty: beside Spark's local folders
    * @param spoolMaxBytes how much it may take; 0: there is none
    * @param isSpoolSynced does a write wait for the disk
+   * @param isSilent is nothing sent, since nobody asks for the lineage of this run
    */
   public AgentConfig(
       String applicationId,
@@ -55,7 +57,8 @@ public final class AgentConfig implements Serializable {
       boolean failsOnLoss,
       String spoolFolder,
       long spoolMaxBytes,
-      boolean isSpoolSynced) {
+      boolean isSpoolSynced,
+      boolean isSilent) {
     this.applicationId = applicationId;
     this.clientOptions = new HashMap<>(clientOptions);
     this.contractVersion = contractVersion;
@@ -70,5 +73,6 @@ public final class AgentConfig implements Serializable {
     this.spoolFolder = spoolFolder;
     this.spoolMaxBytes = spoolMaxBytes;
     this.isSpoolSynced = isSpoolSynced;
+    this.isSilent = isSilent;
   }
 }

@@ -19,9 +19,9 @@ import scala.collection.Seq;
  * The id of each row of a scan: `partition << 33 | position`. It stands in a projection directly over the scan. Its
  * child, if it has one, is the row's index in its file: then the position says which row it is, even where a pushed
  * filter left out some. Of files of stripes (ORC) it finds out how many rows are before the split, where that can be
- * known. In a replay that `kept` restricts, the id of a row that is dropped is -1.
+ * known. In a replay that `kept` restricts, the id of a row that is dropped is negative.
  */
-abstract class SourceExpression extends PinnedExpression {
+public abstract class SourceExpression extends PinnedExpression {
   private static final long serialVersionUID = 1;
 
   final AgentConfig config;
@@ -40,6 +40,11 @@ abstract class SourceExpression extends PinnedExpression {
 
   public int node() {
     return node;
+  }
+
+  /** Which rows a replay keeps; null: all. */
+  public KeptRows kept() {
+    return kept;
   }
 
   /** The partition of the scan, in generated code. */

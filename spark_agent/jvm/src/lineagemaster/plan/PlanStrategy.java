@@ -1,12 +1,18 @@
 package lineagemaster.plan;
 
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import lineagemaster.capture.KeptRows;
 import lineagemaster.capture.TapBuffer;
 import lineagemaster.expression.ScalaLists;
 import org.apache.spark.SparkContext;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.ReturnAnswer;
 import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.execution.FilterExec;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
@@ -49,6 +55,10 @@ public final class PlanStrategy extends SparkStrategy implements Scala212Strateg
 
   @Override
   public List<SparkPlan> apply(LogicalPlan plan) {
+    KeptRows kept = KeptScan.keptBy(plan);
+    if (kept != null) {
+      return plans(keptScan((Filter) plan, kept));
+    }
     if (!(plan instanceof ReturnAnswer) || isSuspended.get()) { // the root of a plan stands below a ReturnAnswer
       return NONE;
     }
@@ -63,6 +73,19 @@ public final class PlanStrategy extends SparkStrategy implements Scala212Strateg
     }
     rewritten.set(result);
     return plans(new RewrittenPlan(planLater(new ReturnAnswer(result))));
+  }
+
+  private SparkPlan keptScan(Filter plan, KeptRows kept) {
+    ExprId ids = KeptScan.idsOf(plan.child()).exprId();
+    java.util.List<ExprId> columns = ScalaLists.<Attribute>get(plan, "output").stream()
+        .map(Attribute::exprId).collect(Collectors.toList());
+    SparkPlan filter = new FilterExec(plan.condition(), planLater(plan.child()));
+    return new KeptScanPlan(filter, kept, kept.name() + KeptScan.key(plan), columns.indexOf(ids));
+  }
+
+  /** Do expressions of a plan ask which file a row is of? */
+  public static boolean asksForFiles(LogicalPlan plan) {
+    return KeptScan.asksForFiles(plan);
   }
 
   @SuppressWarnings("unchecked") // items are not checked

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lineage_service.replays.sandbox import Sandbox
-from lineage_service.replays.sift.job_runs import JobRuns, last_line
+from lineage_service.replays.sift.job_runs import JobRuns, for_short_runs, last_line
 
 
 def test_of_a_dead_process_only_what_this_run_printed_is_read(
@@ -33,3 +33,10 @@ def test_of_a_dead_process_only_what_this_run_printed_is_read(
 def test_the_last_line_of_what_was_printed() -> None:
     assert last_line("one\ntwo\n\n") == "two"
     assert last_line(" \n") == "it printed nothing"
+
+
+def test_jvms_compile_less_and_take_what_the_user_wants_of_them() -> None:
+    assert for_short_runs({})["SPARK_SUBMIT_OPTS"] == "-XX:TieredStopAtLevel=1"
+    assert (
+        for_short_runs({"SPARK_SUBMIT_OPTS": "-Da=b"})["SPARK_SUBMIT_OPTS"] == "-XX:TieredStopAtLevel=1 -Da=b"
+    )

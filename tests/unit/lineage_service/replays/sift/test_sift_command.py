@@ -223,5 +223,5 @@ def test_ctrl_c_leaves_no_process(job: Job, capsys: pytest.CaptureFixture[str]) 
 
 def test_a_test_that_does_not_end_in_time_is_ended(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     assert job.run("sift", "--fails", "line == 'Linz,2'", "--seconds", "1", act=WAITS) == 1
-    assert "no test ended within --seconds" in capsys.readouterr().err
+    assert "no test failed within --seconds" in capsys.readouterr().err
     assert not still_running(pids_in(job.folder / "home"))

@@ -1,0 +1,179 @@
+"""A program of DataFrames that runs several times in one process, each time on other rows of its files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_agent.contract.row_sets import ranges_of
+from tests.support.spark.replays import ORIGINAL, program_environment, texts_in
+
+PROGRAM = """import sys
+
+from pyspark.sql import SparkSession
+
+folder = sys.argv[1]
+spark = SparkSession.builder.appName("Sums").config("spark.sql.shuffle.partitions", 2).getOrCreate()
+assert spark.conf.get("spark.sql.session.timeZone") != "Asia/Tokyo", "settings are new"
+assert not spark.catalog.listTables(), "views are new"
+assert not spark.sparkContext._jsc.getPersistentRDDs().size(), "nothing is persisted"
+spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+orders = spark.read.csv(f"{folder}/orders.csv", header=True, schema="item string, amount int")
+orders.createOrReplaceTempView("orders")
+items = spark.read.json(f"{folder}/items", schema="item string, kind string").cache()
+sums = spark.sql("SELECT * FROM orders WHERE amount > 1").join(items, "item").groupBy("kind").sum("amount")
+sums.selectExpr("concat(kind, ' ', `sum(amount)`) AS value").write.text(f"{folder}/sums")
+orders.rdd.map(lambda row: f"{row.item}{row.amount}").saveAsTextFile(f"{folder}/pairs")
+items.where("kind = 'x'").select("item").write.text(f"{folder}/kinds")
+"""
+ORDERS = [("a", 1), ("b", 2), ("a", 3), ("c", 5), ("b", 7), ("d", 9), ("a", 11)]
+ITEMS = {"items/1.json": [("a", "x"), ("b", "y")], "items/2.json": [("c", "x"), ("d", "y"), ("a", "z")]}
+Rows = dict[str, Any]
+"""By file."""
+ALL: Rows = {"orders.csv": range(7), "items/1.json": range(2), "items/2.json": range(3)}
+FEW: Rows = {"orders.csv": [1, 2, 6], "items/1.json": [0, 1], "items/2.json": [0, 2]}
+FEWER: Rows = {"orders.csv": [2], "items/1.json": [], "items/2.json": [2]}
+OTHERS: Rows = {"orders.csv": range(7), "items/1.json": [], "items/2.json": [1, 2]}
+#: The rows of each run, and those of which further runs keep others.
+RUNS = [(FEWER, None), (FEWER, FEW), (FEW, FEW), (OTHERS, ALL), (FEWER, ALL)]
+SECONDS = 120
+
+
+class Reruns:
+    """The program's process. Each run has a folder in the sandbox."""
+
+    def __init__(self, folder: Path, sandbox: Path) -> None:
+        self.folder, self._sandbox, self._count = folder, sandbox, 0
+        self._write_spec(sandbox, [])
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "spark_agent.driver.replay.rerun", str(folder / "job.py"), str(folder)],
+            cwd=sandbox,
+            env={
+                **program_environment({"spark.master": "local[2]"}),
+                "LINEAGE_REPLAY": str(sandbox / "spec.json"),
+            },
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, sources: list[dict[str, Any]]) -> dict[str, Any]:
+        """Its report."""
+        self._count += 1
+        run = self._sandbox / "runs" / str(self._count)
+        (run / "out").mkdir(parents=True)
+        self._write_spec(run, sources)
+        until = time.monotonic() + SECONDS
+        while not (run / "ended.json").exists():
+            assert self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        ended = json.loads((run / "ended.json").read_text())
+        assert ended["exit_code"] == 0, ended["printed"][-3000:]
+        report: dict[str, Any] = json.loads((run / "report.json").read_text())
+        return report
+
+    def end(self) -> int:
+        (self._sandbox / "runs" / "over").touch()
+        self.process.communicate(timeout=SECONDS)
+        return self.process.returncode
+
+    @staticmethod
+    def _write_spec(folder: Path, sources: list[dict[str, Any]]) -> None:
+        spec = {
+            "version": 1,
+            "replay": "1",
+            "of": ORIGINAL,
+            "mode": "only" if sources else "all",
+            "strategy": "rows",
+            "round": 0,
+            "sandbox": str(folder),
+            "sources": sources,
+            "protected": [],
+            "silent": True,
+        }
+        (folder / "spec.json").write_text(json.dumps(spec))
+
+
+@pytest.fixture(scope="module")
+def reruns(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reruns]:
+    folder, sandbox = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("sandbox")
+    (folder / "job.py").write_text(PROGRAM)
+    (folder / "orders.csv").write_text("item,amount\n" + "".join(f"{item},{n}\n" for item, n in ORDERS))
+    (folder / "items").mkdir()
+    for name, rows in ITEMS.items():
+        lines = (json.dumps({"item": item, "kind": kind}) for item, kind in rows)
+        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+    made = Reruns(folder, sandbox)
+    try:
+        yield made
+    finally:
+        made.process.kill()
+        made.process.wait()
+
+
+def sources_on(
+    rows: Rows, candidates: Rows | None, reported: list[dict[str, Any]], folder: Path
+) -> list[dict[str, Any]]:
+    """The sources that a run has reported, with these rows of their files."""
+    files = {"Scan csv": ["orders.csv"], "Scan json": ["items/1.json", "items/2.json"]}
+    return [
+        {
+            **{field: source[field] for field in ("node", "name", "call_site")},
+            "whole": False,
+            "blocks": [
+                {
+                    "path": str(folder / name),
+                    "start": 0,
+                    "length": (folder / name).stat().st_size,
+                    "rows": ranges_of(rows[name]),
+                    **({} if candidates is None else {"candidates": ranges_of(candidates[name])}),
+                }
+                for name in files[source["name"]]
+            ],
+        }
+        for source in reported
+    ]
+
+
+def outputs_of(rows: Rows) -> dict[str, Counter[str]]:
+    orders = [ORDERS[row] for row in rows["orders.csv"]]
+    items = [pair for name, pairs in ITEMS.items() for row, pair in enumerate(pairs) if row in rows[name]]
+    sums: Counter[str] = Counter()
+    for item, amount in orders:
+        for other, kind in items:
+            if item == other and amount > 1:
+                sums[kind] += amount
+    return {
+        "sums": Counter(f"{kind} {total}" for kind, total in sums.items()),
+        "pairs": Counter(f"{item}{amount}" for item, amount in orders),
+        "kinds": Counter(item for item, kind in items if kind == "x"),
+    }
+
+
+def test_each_run_gives_what_its_rows_give(reruns: Reruns) -> None:
+    first = reruns.run([])
+    assert {source["name"] for source in first["sources"]} == {"Scan csv", "Scan json"}, first
+    assert written_in(first) == outputs_of(ALL)
+    for rows, candidates in RUNS:
+        if rows is FEWER and candidates is ALL:  # which the process has read by then
+            orders = reruns.folder / "orders.csv"
+            orders.write_text("?" * orders.stat().st_size)
+        report = reruns.run(sources_on(rows, candidates, first["sources"], reruns.folder))
+        assert written_in(report) == outputs_of(rows), (rows, candidates)
+        assert [source["way"] for source in report["sources"]] == ["filter"] * len(first["sources"]), report
+        assert report["differences"] == []
+    assert reruns.end() == 0
+    assert not list(reruns.folder.glob("sums")), "nothing is written where the job wrote"
+
+
+def written_in(report: dict[str, Any]) -> dict[str, Counter[str]]:
+    return {Path(sink["path"]).name: texts_in(Path(sink["to"])) for sink in report["sinks"]}
