@@ -48,7 +48,7 @@ class Look(NamedTuple):
     """What a look sees, but for the record. Times are in seconds, of clocks that never go back."""
 
     at: float
-    #: How late it is.
+    #: How much more time than it slept has gone by since the look before.
     late: float
     #: How often this thread has waited for something.
     waits: int = 0
@@ -65,12 +65,18 @@ class Looking:
     It is asked only while the task may stand.
     """
 
-    def __init__(self, switch_s: float, waited: Callable[[], float | None] = lambda: None) -> None:
+    def __init__(
+        self,
+        switch_s: float,
+        waited: Callable[[], float | None] = lambda: None,
+        begun: Look | None = None,
+    ) -> None:
+        """`begun`: what a look would have seen when the run began, before it read anything."""
         self._switch_s = switch_s  # after so long, Python's lock is asked for again
         self._waited = waited
         self._waited_before: float | None = None
-        self._last: Look | None = None
-        self._inputs = -1
+        self._last = begun
+        self._inputs = 0
         self._at_hand: AtHand | None = None
         self._usual = Usual()
         self._soon_s = _SOON_S
@@ -96,7 +102,7 @@ class Looking:
         is_same = not read and (at_hand == before or _is_by_input(run, at_hand.node))
         booked = seconds if is_same else kept
         if waited is not None and waited_before is not None:
-            booked -= waited - waited_before
+            booked = min(booked, seconds - (waited - waited_before))
         elif look.preempted > last.preempted:  # perhaps the task's thread
             booked = min(booked, look.used - last.used)
         if booked > 0:
@@ -151,6 +157,7 @@ class Pace:
         self._current_run = current_run
         self._process = 0
         self._task_thread = self._native_id = 0
+        self._begun = Look(0.0, 0.0)
         self._is_parked = False
         self._wakes: SimpleQueue[None] = SimpleQueue()
 
@@ -158,6 +165,7 @@ class Pace:
         """A task run has begun in this thread."""
         with contextlib.suppress(Exception):  # no thread is to be had
             self._task_thread, self._native_id = _thread.get_ident(), _thread.get_native_id()
+            self._begun = _Clock(self._task_thread).look(0.0)
             if self._process != os.getpid():
                 self._process, self._is_parked, self._wakes = os.getpid(), False, SimpleQueue()
                 _thread.start_new_thread(self._watch, (self._wakes,))
@@ -166,31 +174,43 @@ class Pace:
 
     def _watch(self, wakes: SimpleQueue[None]) -> None:
         with contextlib.suppress(Exception):  # an agent bug: it looks no more
+            waits = 0
             while True:
                 self._is_parked = True
                 if self._number() is None:
                     wakes.get()
                 self._is_parked = False
-                self._attend_run()
+                waits = self._attend_run(waits)
 
     def _number(self) -> int | None:
         """That of the current run."""
         run = self._current_run()
         return None if run is None else run.number
 
-    def _attend_run(self) -> None:
-        """Look at the current run until it ends. It is not held meanwhile: what it has is the task's."""
+    def _attend_run(self, waits: int) -> int:
+        """Look at the current run until it ends. It is not held meanwhile: what it has is the task's.
+
+        `waits`: how often this thread had waited before it began to wait for the run. Gives the same for the
+        next run.
+        """
         number, thread = self._number(), self._task_thread
-        looking, clock = Looking(sys.getswitchinterval(), _wait_of(self._native_id)), _Clock(thread)
-        due, wait = time.monotonic(), INTERVAL_S
-        while number is not None:
-            due = max(due + wait, time.monotonic() + _LEAST_S)
-            time.sleep(max(due - time.monotonic(), 0.0))
-            if self._number() != number:
-                return
+        begun = self._begun._replace(waits=waits)
+        looking = Looking(sys.getswitchinterval(), _wait_of(self._native_id), begun)
+        clock, due, slept = _Clock(thread), begun.at, 0.0
+        look = begun
+        while number is not None and self._number() == number:
             wait = INTERVAL_S
             with contextlib.suppress(Exception):  # what it looks at goes on meanwhile
-                wait = self._look(looking, clock.look(due), thread)
+                look = clock.look(look.at + slept)
+                wait = self._look(looking, look, thread)
+            now = time.monotonic()
+            if now - look.at >= _LEAST_KEPT_S:  # the lock was kept from it, by what the task is at just now
+                slept = 0.0
+                continue
+            due = max(due + wait, now + _LEAST_S)
+            slept = due - now
+            time.sleep(slept)
+        return clock.look(0.0).waits
 
     def _look(self, looking: Looking, look: Look, thread: int) -> float:
         run = self._current_run()
@@ -222,9 +242,10 @@ class _Clock:
         with contextlib.suppress(Exception):
             self._usage = _usage_of(thread)
 
-    def look(self, due: float) -> Look:
+    def look(self, since: float) -> Look:
+        """`since`: when it was to be, at the earliest."""
         at = time.monotonic()
-        return Look(at, at - due, *self._usage())
+        return Look(at, at - since, *self._usage())
 
 
 def _usage_of(thread: int) -> Callable[[], tuple[int, int, float]]:
