@@ -173,6 +173,25 @@ def test_a_late_look_counts_only_as_far_as_the_lock_was_kept() -> None:
     assert Looking(0.005)._kept_lock(kept, late) == pytest.approx(0.095)
 
 
+def test_what_kept_the_lock_before_the_first_look_counts(run: TaskRun) -> None:
+    looking = Looking(0.005, begun=Look(1.0, 0.0, waits=7))
+    looking.look(run, Look(1.12, 0.12, waits=7 + 2 + 20), lambda: AtHand(1, 3))
+    assert {at: round(seconds, 6) for at, seconds in run.slow._seconds.items()} == {AtHand(1, 3): 0.095}
+
+
+@pytest.mark.parametrize(("waited", "booked"), [(0.1, 0.075), (0.15, 0.05)])
+def test_a_record_has_what_it_kept_the_lock_but_not_more_than_the_task_ran(
+    run: TaskRun, waited: float, booked: float
+) -> None:
+    read, waits = [1], iter([1.0, 1.0 + waited])
+    run.inputs = ComputedCounter(lambda: read[0])
+    looking = Looking(0.005, lambda: next(waits), begun=Look(1.98, 0.0))
+    looking.look(run, Look(2.0, 0.02, waits=22), lambda: AtHand(1, 2))
+    read[0] = 2
+    looking.look(run, Look(2.2, 0.18, waits=22 + 2 + 16), lambda: AtHand(1, 3))
+    assert round(run.slow._seconds[AtHand(1, 3)], 6) == booked
+
+
 def test_waits_for_a_processor_do_not_count(run: TaskRun) -> None:
     waits = iter([1.0, 1.03])
     looking = Looking(0.005, lambda: next(waits))
