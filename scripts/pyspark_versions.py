@@ -41,6 +41,7 @@ CORE = (
     "tests/spark/rdd/test_slow_records.py",
     "tests/spark/client/test_tracing_in_session.py",
     "tests/spark/client/test_replay_in_session.py",
+    "tests/spark/jvm/test_linkage.py",
     "tests/spark/jvm/test_tap.py",
     "tests/spark/sql/test_operators.py",
     "tests/spark/sql/test_explain.py",
