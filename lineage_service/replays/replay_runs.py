@@ -335,12 +335,14 @@ class _Procedure:
                     f"--affected cannot be used: other groups are entered in {MOST_ROUNDS} runs"
                 )
             count = len(more.rows) - len(self._affected.rows)
-            self._notes[f"affected: {count:,} rows added, whose groups changed records have entered"] = None
+            rows = "1 row" if count == 1 else f"{count:,} rows"
+            self._notes[f"affected: {rows} added, whose groups changed records have entered"] = None
             self._affected = more
             self.prepare(more.plan)
             last = self._run(reading)
         if not last.refused and not last.ended.exit_code:
-            self._notes[f"affected: {self._plan.rows:,} rows were run, no other can change"] = None
+            rows = "1 row was" if self._plan.rows == 1 else f"{self._plan.rows:,} rows were"
+            self._notes[f"affected: {rows} run, no other can change"] = None
         return last
 
     def _repaired(self, last: _Run, reading: ReadOutputs) -> _Run:

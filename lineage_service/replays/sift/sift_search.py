@@ -229,7 +229,8 @@ class SiftSearch:
         if candidates.is_whole:
             self._note("the rows of the lineage alone did not fail: all rows of the inputs were sifted")
         if self._check.unresolved:
-            self._note(f"{self._check.unresolved:,} tests counted as passed: {self._check.why}")
+            tests = "1 test" if self._check.unresolved == 1 else f"{self._check.unresolved:,} tests"
+            self._note(f"{tests} counted as passed: {self._check.why}")
         return Sift(
             sift=sandbox.id,
             application_id=self._application_id,
