@@ -115,10 +115,10 @@ def starts_listed(name: str, text: str) -> tuple[StartQuery, ...]:
         starts = _SEVERAL.validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
+        place, message = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
         raise ValueError(
             f'{name} is no list of starts in JSON, such as [{{"record": "3#write#0#0"}}]'
-            f"{f', at {place}' if place else ''}: {first['msg']}"
+            f"{f', at {place}' if place else ''}: {message}"
         ) from None
     if not starts:
         raise ValueError(f"{name} is empty: name at least one")

@@ -164,7 +164,7 @@ def test_more_suspects_than_are_listed_are_mentioned(
     [
         ("suspects?bad=none", "bad is no list of starts in JSON"),
         ("suspects?bad=[]", "bad is empty"),
-        ('suspects?bad=[{"row":1}]', "name one start"),
+        ('suspects?bad=[{"row":1}]', ", at 0: name one start"),
         ("suspects?method=guess", "graded"),
         ("contrast", "name bad outputs"),
         ('contrast?failures=true&good=[{"record":"x"}]', "good is no list of starts"),
