@@ -37,3 +37,30 @@ def test_the_largest_and_the_smallest_are_told_from_the_others() -> None:
 def test_a_row_that_looks_like_the_others_needs_a_test_of_its_own(others: list[str]) -> None:
     with pytest.raises(InvalidQueryError, match="by --fails"):
         ready_test("x 2", others)
+
+
+@pytest.mark.parametrize("form", ["pen={}", "pen:{}", "(pen, {})", "pen\t{}"])
+def test_a_number_behind_a_name_is_judged_however_it_is_written(form: str) -> None:
+    others = [form.replace("pen", name).format(number) for name, number in (("ink", 4.5), ("cup", 5.0))]
+    test = ready_test(form.format(122.5), others)
+    assert (test.fails(form.format(99)), test.fails(form.format(5))) == (True, False)
+    assert not test.fails(form.replace("pen", "cup").format(99))
+
+
+def test_rows_of_json_are_judged_by_their_fields() -> None:
+    others = [f'{{"shop":"S{number % 3}","sum":{100 + number},"note":null}}' for number in range(9)]
+    test = ready_test('{"shop":"S1","sum":-7.5}', others)
+    assert test.description.startswith("sum is below ")
+    assert test.fails('{"sum": -8, "shop": "S1"}')
+    assert not test.fails('{"shop":"S2","sum":-8}')
+    assert not test.fails('{"shop":"S1","sum":101}')
+    assert not test.fails("S1,-8")
+
+
+def test_a_field_of_json_that_is_null_is_missing() -> None:
+    others = [f'{{"shop":"S1","sum":{number}}}' for number in range(9)]
+    test = ready_test('{"shop":"S1"}', others)
+    assert test.description == "sum has no number, as 9 of 9 other rows have"
+    assert test.fails('{"shop":"S1","sum":null}')
+    assert test.fails('{"shop":"S1","sum":"NaN"}')
+    assert not test.fails('{"shop":"S1","sum":3}')
