@@ -260,6 +260,7 @@ EVENT_FIELDS: Mapping[str, Object] = {
             "record": TupleOf({"type": TEXT, "text": TEXT}) | None,
             "first": NUMBER | None,
             "reason": TEXT | None,
+            "scans": ListOf(Object({"node": NODE, "split": SPLIT, "rows": NUMBER}, {"parts": PARTS})) | None,
         },
     ),
     events.PERSISTED: Object(required={"node": NODE}),

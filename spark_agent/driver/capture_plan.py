@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from spark_agent.driver import value_filters
 from spark_agent.worker.operator import Operator
+from spark_agent.worker.operators.shuffle import ShuffleWrite
 from spark_agent.worker.pipeline import Capture, Pipeline
 from spark_agent.worker.plan import Plan
 
@@ -13,10 +14,10 @@ if TYPE_CHECKING:
     from spark_agent.driver.session import Session
 
 
-def captured(session: Session, pipeline: Pipeline, *, writes_headers: bool) -> Capture:
+def captured(session: Session, pipeline: Pipeline, *, writes_headers: bool, is_of_action: bool) -> Capture:
     """`pipeline` with its plan; without one in a job that a transformation runs for itself.
 
-    Nor has it one in a replay of which nothing is captured.
+    Nor has it one in a replay of which nothing is captured. `is_of_action`: the driver gets what leaves it.
     """
     if session.replay is not None and session.replay.skips_failing:
         for function in pipeline.functions:
@@ -37,6 +38,7 @@ def captured(session: Session, pipeline: Pipeline, *, writes_headers: bool) -> C
         sides=input_node.sides,
         reads_sides=input_node.has_sides,
         writes_headers=writes_headers,
+        is_read_in_task=not is_of_action and not isinstance(pipeline.functions[-1], ShuffleWrite),
         nodes=numbers,
         value_nodes=value_filters.filtered_operations(settings, nodes) if settings.detailed else (),
         user_nodes=tuple(node.number for node in nodes if node.name.startswith("mapPartitions")),

@@ -33,22 +33,28 @@ _LOADING = ("load_stream", "_load_stream_without_unbatching", "loads", "_read_wi
 
 
 class Culprit(NamedTuple):
-    """The record at which an operator failed: the input at `position` of `node`, None if it is not known."""
+    """The record at which an operator failed: the input at `position` of `node`.
+
+    If it is not certain, it is one of those from `first` to `position`. Without a position it may be any
+    record that the run has read.
+    """
 
     node: int
     position: int | None
     is_certain: bool = False
     record: tuple[Any, ...] = ()  # the record itself, if the frame has it
+    first: int = 0
 
 
 class CulpritNote:
     """A context for the pulling of records and the calls of functions with them, in one frame.
 
     `position_in` says from the variables of the frame which input it was, `is_certain_in` whether it alone
-    may have caused the error. `depth`: how many frames further in the records are pulled.
+    may have caused the error. If not, it may be one from `first` on. `depth`: how many frames further in the
+    records are pulled.
     """
 
-    __slots__ = ("_is_certain_in", "culprit", "depth", "node", "position_in")
+    __slots__ = ("_is_certain_in", "culprit", "depth", "first", "node", "position_in")
 
     def __init__(
         self,
@@ -57,8 +63,9 @@ class CulpritNote:
         *,
         is_certain_in: Callable[[Variables, str], bool] = lambda _variables, _instruction: True,
         depth: int = 0,
+        first: int = 0,
     ) -> None:
-        self.node = node
+        self.node, self.first = node, first
         self.culprit: Culprit | None = None
         self.position_in, self.depth = position_in, depth
         self._is_certain_in = is_certain_in
@@ -84,7 +91,7 @@ class CulpritNote:
         self.fill(self.position_in(variables), is_certain=is_certain)
 
     def fill(self, position: int | None, *, is_certain: bool = True) -> None:
-        self.culprit = Culprit(self.node, position, is_certain)
+        self.culprit = Culprit(self.node, position, is_certain, first=self.first)
 
 
 @dataclass(slots=True)
@@ -196,7 +203,8 @@ def _suspected(
 ) -> Culprit:
     """Of an error that came from before the operator whose note is `passed`, or from the end of the chain."""
     if passed is None and (batch := _pickled(frames)) is not None:
-        return Culprit(BEHIND, written - 1 if written else None, is_certain=len(batch) == 1)
+        first = max(written - len(batch), 0)
+        return Culprit(BEHIND, written - 1 if written else None, is_certain=len(batch) == 1, first=first)
     end = len(stages)
     if passed is not None:
         end = next((at for at, stage in enumerate(stages) if stage.node == passed.node), end)
@@ -220,15 +228,17 @@ def _has_raised(result: Any, frames: Sequence[FrameType]) -> bool:
 def _of_silent(frames: Sequence[FrameType], silent: Sequence[Stage], *, is_alone: bool) -> Culprit:
     """Of functions that note nothing: the innermost whose frame the error has passed, else the last one.
 
-    `is_alone`: what stands before these functions did not raise.
+    `is_alone`: what stands before these functions did not raise. Where it is not sure whose function raised,
+    a record may have got lost in one before.
     """
     running = [stage for stage in silent if stage.is_in(frames)]
     stage = running[0] if running else silent[-1]
     count = 0 if stage.pulled is None else stage.pulled()
     is_first = is_alone and stage is silent[0]
     is_known = bool(running) or (stage.code is None and len(silent) == 1)
-    is_certain = count > 0 and is_first and is_known and stage.is_at_row()
-    return Culprit(stage.node, count - 1 if count > 0 else None, is_certain)
+    if count == 0 or not (is_known and is_first):
+        return Culprit(stage.node, None)
+    return Culprit(stage.node, count - 1, stage.is_at_row())
 
 
 def _pickled(frames: Sequence[FrameType]) -> Sequence[Any] | None:

@@ -39,7 +39,7 @@ def failure_of(run: TaskRun | None, error: BaseException, *, is_closing: bool = 
         if isinstance(error, OSError) and frame is None and not culprit.is_certain:
             return None  # the JVM has hung up
         if is_closing:
-            culprit = culprit._replace(is_certain=False)
+            culprit = culprit._replace(position=None, is_certain=False)
         return _fields(run, culprit, error, frame)
     return None
 
@@ -60,14 +60,17 @@ def _fields(run: TaskRun, culprit: Culprit, error: BaseException, frame: str | N
         if action is None:
             culprit = Culprit(node, None)
     message = _redacted(run, node, "error", _message(error), MAX_MESSAGE_CHARACTERS)[1]
+    is_certain = culprit.is_certain and culprit.position is not None
     fields: Fields = {
         "failed_node": node,
         "position": culprit.position,
-        "certain": culprit.is_certain and culprit.position is not None,
+        "certain": is_certain,
         "error": type(error).__name__[:200],
         "message": message,
         "frame": None if frame is None else frame[-MAX_FRAME_CHARACTERS:],
     }
+    if culprit.position is not None and not is_certain:
+        fields["first"] = culprit.first
     if culprit.record and _may_leave(run, node):
         limit = run.plan.settings.values_max_characters
         fields["record"] = _redacted(run, node, "value", culprit.record[0], limit)

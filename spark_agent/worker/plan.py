@@ -30,3 +30,4 @@ class Plan:
     problem: str = ""  # why blocks will not arrive, as far as the driver knows
     reads_sides: bool = False  # the side of each record that it reads says whether it is on a sampled path
     writes_headers: bool = False  # the batches that leave have headers
+    is_read_in_task: bool = False  # the task that computes it may read it on, and fail then

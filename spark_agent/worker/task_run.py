@@ -10,6 +10,7 @@ The life of a run, in order:
  4. The streams are closed, the blocks flushed to the broker.
  5. The manifest goes into the accumulator, which Spark hands to the driver only if it accepts the attempt.
     Where something is persisted, one is sent in step 4 as well: a cache that was filled outlives its attempt.
+    So it is where the same task reads the records on: if it fails then, the accumulator is lost.
 """
 
 from __future__ import annotations
@@ -241,7 +242,7 @@ class TaskRun:
         if self._sender is None:
             return self._delivery.failed, self._delivery.problem
         cached = producer.Delivery()
-        if _is_persisting():
+        if self.plan.is_read_in_task or _is_persisting():
             self._send_event(self._sender, cached, contract.RUN_KEPT, self._manifest(0, ""))
         dropped = self._sender.flush(self._delivery)
         self._sender.flush(cached)

@@ -54,19 +54,21 @@ def that_were_read(
     tagged: Collection[int],
     targets: Mapping[int, Collection[int]],
     persisted: Collection[int] | None,
+    *,
+    failed: Collection[int] = (),
 ) -> dict[int, TaskRun]:
     """The candidates that filled a cache which a committed run read, directly or by way of others.
 
     Rows that an aggregating action took count, too: a library keeps them for the jobs that it runs for the
     action, and no run says that these have read them. `targets`: which nodes name the ids of a node. `tagged`
-    and `persisted`: see `UpstreamResolver`.
+    and `persisted`: see `UpstreamResolver`. Of the runs, `failed` may have read what their attempts had made.
     """
     if not candidates:
         return {}
-    counted = {*counted_runs(nodes, committed.values()).values(), *candidates}
+    counted = {*counted_runs(nodes, committed.values()).values(), *candidates, *failed}
     runs = {**committed, **candidates}
     reads: dict[int, set[int]] = defaultdict(set)
-    for link in UpstreamResolver(nodes, runs, counted, tagged, persisted).links:
+    for link in UpstreamResolver(nodes, runs, counted, tagged, persisted, unread=failed).links:
         reads[link.run].add(link.parent_run)
     readable = _readable_by(nodes, candidates, targets)
     taken = aggregated_nodes(nodes)
@@ -77,9 +79,9 @@ def that_were_read(
         new = set(reads[number])
         if number in runs:  # else one that stands for what the JVM made
             new |= readable.caches[runs[number].input]
-        if number in candidates:
-            new |= readable.of_same_attempt(nodes, candidates[number])
-            new |= readable.of_program(nodes, candidates[number])
+        if number in candidates or number in failed:
+            new |= readable.of_same_attempt(nodes, runs[number])
+            new |= readable.of_program(nodes, runs[number])
         new -= reached
         reached |= new
         frontier.extend(new)

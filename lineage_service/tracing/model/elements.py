@@ -13,6 +13,7 @@ __all__ = [
     "FailedRun",
     "Link",
     "PartitionInfo",
+    "Scanned",
     "TaskRun",
     "TopologyNode",
     "have_files_in_common",
@@ -101,6 +102,16 @@ class TaskRun:
         return nodes[nodes.index(node) - 1] if node in self.nodes else nodes[-1]
 
 
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What a task that failed had read of one partition of a scan, and the parts of files that this is."""
+
+    node: int
+    partition: int
+    records: int
+    parts: Sequence[Mapping[str, Any]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedRun:
     """A run that an error has ended, as it was reported. It counts nowhere; a trace may begin in it."""
@@ -119,7 +130,7 @@ class FailedRun:
     action: int | None = None  # the sink that it ran for
     first: int | None = None  # the record is one of those from this one to `position`
     reason: str = ""  # why it is not certain, where the agent has said so
-    parts: Sequence[Mapping[str, Any]] = ()  # of files, that a scan has read
+    scans: Sequence[Scanned] = ()  # of a query
     is_stored: bool = False  # all of these are there
 
     @property

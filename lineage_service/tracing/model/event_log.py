@@ -7,13 +7,13 @@ Pure: takes decoded events, gives values. Does not decide which of several task 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lineage_service.datasets.event_datasets import dataset_of, schema_of
 from lineage_service.outcomes import NodeOutcome, actions_of
-from lineage_service.tracing.model.elements import FailedRun, PartitionInfo, TaskRun, TopologyNode
+from lineage_service.tracing.model.elements import FailedRun, PartitionInfo, Scanned, TaskRun, TopologyNode
 from spark_agent import contract
 from spark_agent.contract.dataset_names import location_of
 
@@ -51,11 +51,11 @@ class EventLog:
 
     def with_files_of_cached(self, node: TopologyNode, run: TaskRun) -> TopologyNode:
         """With what a cached run has read of files; where the driver says as much, its word counts."""
-        return _with_parts(node, run, self.cache_events[run.number].get("parts") or ())
+        return _with_parts(node, run.partition, self.cache_events[run.number].get("parts") or ())
 
-    def with_files_of_failed(self, node: TopologyNode, failed: FailedRun) -> TopologyNode:
-        """The same of a run that failed."""
-        return _with_parts(node, failed.run, failed.parts)
+    def with_files_of_failed(self, node: TopologyNode, scan: Scanned) -> TopologyNode:
+        """The same of a scan of a run that failed."""
+        return _with_parts(node, scan.partition, scan.parts)
 
     # -- one handler for each type of event ----------------------------------------------------------
 
@@ -98,7 +98,7 @@ class EventLog:
             action=event["action"],
             first=event.get("first"),
             reason=event.get("reason") or "",
-            parts=tuple(event.get("parts") or ()),
+            scans=tuple(_scans(event)),
         )
         self.failed.setdefault(failed.run.number, failed)
 
@@ -172,10 +172,18 @@ def add_partitions(partitions: dict[int, PartitionInfo], infos: Iterable[Partiti
             partitions[partition] = info
 
 
-def _with_parts(node: TopologyNode, run: TaskRun, parts: Sequence[Mapping[str, Any]]) -> TopologyNode:
+def _scans(event: Event) -> Iterator[Scanned]:
+    """What a run that failed had read: that of its input, and others of the same task."""
+    if event.get("parts"):
+        yield Scanned(event["input"], event["split"], event["inputs"], event["parts"])
+    for scan in event.get("scans") or ():
+        yield Scanned(scan["node"], scan["split"], scan["rows"], scan.get("parts") or ())
+
+
+def _with_parts(node: TopologyNode, partition: int, parts: Sequence[Mapping[str, Any]]) -> TopologyNode:
     if not parts:
         return node
-    partitions: dict[int, PartitionInfo] = {run.partition: {"split": run.partition, "parts": parts}}
+    partitions: dict[int, PartitionInfo] = {partition: {"split": partition, "parts": parts}}
     add_partitions(partitions, node.partitions.values())
     return replace(node, partitions=partitions)
 

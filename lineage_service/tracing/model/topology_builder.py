@@ -51,18 +51,21 @@ def read_topology(
     failed = {number: run for number, run in failed.items() if number not in log.committed}
     tagged = _tagged({**log.cached, **log.committed, **failed}, receipts)
     blocks = {number: event["blocks"] for number, event in log.cache_events.items()}
+    not_committed = {number: run for number, run in log.cached.items() if number not in log.committed}
     candidates = cached_runs.not_accepted(
-        nodes, log.committed, cached_runs.whole(log.cached, blocks, receipts)
+        nodes, log.committed, cached_runs.whole(not_committed, blocks, receipts)
     )
     readers = {**log.committed, **failed}
-    cached = cached_runs.that_were_read(nodes, readers, candidates, tagged, id_targets, log.persisted)
+    cached = cached_runs.that_were_read(
+        nodes, readers, candidates, tagged, id_targets, log.persisted, failed=failed
+    )
     for run in cached.values():
         if run.input in nodes:
             nodes[run.input] = log.with_files_of_cached(nodes[run.input], run)
     for number in failed:
-        run = failed[number]
-        if run.input in nodes:
-            nodes[run.input] = log.with_files_of_failed(nodes[run.input], log.failed[number])
+        for scan in log.failed[number].scans:
+            if scan.node in nodes:
+                nodes[scan.node] = log.with_files_of_failed(nodes[scan.node], scan)
     runs = {**log.committed, **cached}
     for number, rows in _file_rows(nodes, runs.values()).items():
         nodes[number] = replace(nodes[number], file_rows=rows)
@@ -74,7 +77,7 @@ def read_topology(
     upstream = UpstreamResolver(
         nodes,
         runs,
-        set(run_of_partition.values()),
+        {*run_of_partition.values(), *failed},
         tagged,
         log.persisted,
         others=[

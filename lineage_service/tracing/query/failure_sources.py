@@ -6,25 +6,28 @@ Promises that rows which are only a bound come with the reason.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lineage_service.errors import TimeBudgetError
 from lineage_service.lineage import SourceRow, Trace
 from lineage_service.queries import TraceQuery
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.record_location import RecordLocations
-from lineage_service.tracing.model.elements import FailedRun, TaskRun, TopologyNode
+from lineage_service.tracing.model.elements import FailedRun, TopologyNode
 from lineage_service.tracing.model.topology import Topology, shuffled_nodes
+from lineage_service.tracing.query.failure_bounds import MOST_ROWS, Bound, FailureBounds, has_read_of_own
 from lineage_service.tracing.query.open_applications import Opened
 from lineage_service.tracing.walk.result import Position
 
 __all__ = ["NO_POSITION", "FailureSources", "Sources", "TraceAt", "record_of"]
 
-#: Input rows that are listed of a failure.
-_MOST_ROWS = 100
-
 NO_POSITION = "which record the function had is not known"
 _LAST_READ = "it is the last record that was read, or one of a group"
+_ONE_OF_RECORDS = "it is one of the records that the function had read by then, or one of a batch"
+_ONE_OF_TASK = "it may be any record that the task had read by then"
+_BEFORE_ALL = "the task had read no record yet"
+_NOT_READ = "a record of the input could not be read: it is not one of those that were read before"
+_NOT_READ_YET = "a record of the input could not be read: it is one behind those that were read before"
 _NOT_STORED = "what the failed task has sent is not stored, or not yet"
 _UPPER_BOUND = "its lineage is an upper bound"
 _NOT_REPORTED = (
@@ -34,6 +37,7 @@ _NOT_REPORTED = (
 _NO_TASK = "no task has reported it"
 _NO_TIME = "there was no time left to find its input rows: ask again"
 _OF_SPLIT = f"{_NO_TASK}, so it may be any row of its partition of the input"
+_OF_INPUTS = "so it may be any row of the inputs that was read"
 
 TraceAt = Callable[[Opened, Position, TraceQuery], Trace]
 
@@ -45,11 +49,8 @@ class Sources:
     rows: tuple[SourceRow, ...] = ()
     total: int = 0
     reason: str = ""
-
-    @property
-    def has_all(self) -> bool:
-        """Are all rows of the culprit among them, if also others may be?"""
-        return self.reason in ("", _LAST_READ, _UPPER_BOUND)
+    has_all: bool = False  # are all rows of the culprit among them, if also others may be
+    is_traced: bool = False  # does a trace of its record name them all
 
     @property
     def is_whole_answer(self) -> bool:
@@ -72,7 +73,7 @@ class FailureSources:
     """Those of open applications."""
 
     def __init__(self, trace_at: TraceAt, locations: RecordLocations) -> None:
-        self._trace_at, self._locations = trace_at, locations
+        self._trace_at, self._bounds = trace_at, FailureBounds(locations)
 
     def of_run(self, opened: Opened, failed: FailedRun, check: Check) -> Sources:
         """Of a task that has reported what it failed on. `check` raises TimeBudgetError in time."""
@@ -85,7 +86,7 @@ class FailureSources:
     def of_partition(
         self, opened: Opened, sink: TopologyNode, stage: int, partition: int, check: Check
     ) -> Sources:
-        """Of a task that has reported nothing: all rows that it may have read, if it began with an input."""
+        """Of a task that has reported nothing: all rows that it may have read."""
         try:
             return self._of_partition(opened, sink, stage, partition, check)
         except TimeBudgetError:
@@ -93,56 +94,94 @@ class FailureSources:
 
     def _of_run(self, opened: Opened, failed: FailedRun, check: Check) -> Sources:
         start = record_of(opened.graph.topology, failed)
-        if start is not None:
-            return self._traced(opened, failed, start)
-        reason = failed.reason or NO_POSITION
-        node = opened.graph.topology.nodes.get(failed.run.input)
-        if failed.position is None or failed.first is None or node is None:
-            return Sources(reason=reason)
-        records = range(failed.first, failed.position + 1)
-        return self._rows(node, failed.run.partition, records, reason, check)
+        sources = (
+            self._among_records(opened, failed, check)
+            if start is None
+            else self._traced(opened, failed, start)
+        )
+        is_unread = failed.position is None and failed.first is not None
+        if sources.has_all or is_unread or _is_of_program(failed):
+            return sources
+        bound = self._bounds.of_inputs(opened, [failed.run.input], check)
+        if bound is None or not bound.total:
+            return sources
+        if start is not None and sources.is_traced:  # the one at hand, which is told first
+            others = tuple(row for row in bound.rows if row not in sources.rows)
+            return replace(
+                sources, rows=(*sources.rows, *others)[:MOST_ROWS], total=bound.total, has_all=True
+            )
+        reason = sources.reason.removesuffix(", so its input rows are not known")
+        return _bounded(bound, f"{reason}, {_OF_INPUTS}")
 
     def _of_partition(
         self, opened: Opened, sink: TopologyNode, stage: int, partition: int, check: Check
     ) -> Sources:
         node = _input_of(opened.graph.topology, sink, stage)
-        info = None if node is None else node.partitions.get(partition)
-        path, start, length = (None if info is None else info.get(key) for key in ("path", "start", "length"))
-        if node is None or not node.is_text or not isinstance(start, int) or not isinstance(length, int):
-            return Sources(reason=_NO_TASK)
-        first = self._locations.rows_before(str(path), start, check)
-        end = self._locations.rows_before(str(path), start + length, check)
-        if first is None or end is None:
-            return Sources(reason=_NO_TASK)
-        return self._rows(node, partition, range(end - first), _OF_SPLIT, check)
+        count = None if node is None else self._bounds.rows_in(node, partition, check)
+        if node is not None and count is not None:
+            return _bounded(self._bounds.of_partition(node, partition, range(count), check), _OF_SPLIT)
+        bound = self._bounds.of_inputs(opened, [sink.number], check, unless_in=stage)
+        return Sources(reason=_NO_TASK) if bound is None else _bounded(bound, f"{_NO_TASK}, {_OF_INPUTS}")
 
     def _traced(self, opened: Opened, failed: FailedRun, start: Position) -> Sources:
-        query = TraceQuery(direction="backward", across=False, limit=_MOST_ROWS)
+        """Those of the record that the task says it was."""
+        query = TraceQuery(direction="backward", across=False, limit=MOST_ROWS)
         trace = self._trace_at(opened, start, query)
         nodes = [node for node in trace.nodes if node.kind == "source"]
         rows = [record.source for node in nodes for record in node.records if record.source is not None]
-        if failed.is_stored and _has_read_of_own(opened.graph.topology, failed.run):
+        if failed.is_stored and has_read_of_own(opened.graph.topology, failed.run):
             return Sources(reason=_NOT_REPORTED)
+        reason = _reason(failed, trace)
         return Sources(
-            tuple(rows[:_MOST_ROWS]),
+            tuple(rows[:MOST_ROWS]),
             sum(node.total for node in nodes),
-            _reason(failed, trace),
+            reason,
+            has_all=reason in ("", _UPPER_BOUND),
+            is_traced=reason not in (_NOT_STORED, _NOT_REPORTED),
         )
 
-    def _rows(self, node: TopologyNode, partition: int, records: range, reason: str, check: Check) -> Sources:
-        """The records of one partition of an input. Those of other nodes are not told as input rows."""
-        if node.kind != "source":
-            return Sources(reason=reason)
-        places = [(partition, offset) for offset in records[:_MOST_ROWS]]
-        rows = self._locations.rows_of(node, places, check)
-        return Sources(tuple(rows[place] for place in places if place in rows), len(records), reason)
+    def _among_records(self, opened: Opened, failed: FailedRun, check: Check) -> Sources:
+        """Those of several records, of which it is one."""
+        run = failed.run
+        if not failed.is_stored:
+            return Sources(reason=failed.reason or _NOT_STORED)
+        if failed.position is not None and failed.first is not None:
+            records, node = range(failed.first, failed.position + 1), failed.node_before
+            reason = failed.reason or _ONE_OF_RECORDS
+        elif not run.nodes or _is_of_program(failed):  # of a query: what other tasks gave it may be to blame
+            return Sources(reason=failed.reason or NO_POSITION)
+        elif failed.node == run.input:
+            return self._of_reading(opened, failed, check)
+        else:
+            records, node, reason = range(run.inputs), run.input, failed.reason or _ONE_OF_TASK
+        if not records:
+            return Sources(reason=_BEFORE_ALL, has_all=True)
+        bound = self._bounds.of_records(opened, run, node, records, check)
+        if bound is None:
+            return Sources(reason=failed.reason or _NOT_REPORTED)
+        return _bounded(bound, reason)
+
+    def _of_reading(self, opened: Opened, failed: FailedRun, check: Check) -> Sources:
+        """A record of the input could not be read: those behind the last one that was."""
+        run, node = failed.run, opened.graph.topology.nodes.get(failed.run.input)
+        count = (
+            None
+            if node is None or node.kind != "source"
+            else self._bounds.rows_in(node, run.partition, check)
+        )
+        if node is None or count is None:
+            return Sources(reason=_NOT_READ)
+        behind = range(run.inputs, count)
+        return _bounded(self._bounds.of_partition(node, run.partition, behind, check), _NOT_READ_YET)
 
 
-def _has_read_of_own(topology: Topology, run: TaskRun) -> bool:
-    """Has it read what its own task made? That was never committed; the runs of other tasks are no bound."""
-    node = topology.nodes.get(run.input)
-    is_lost = (run.input, run.partition) in topology.lost or (node is not None and node.by_id)
-    return run.number in topology.unresolved and is_lost
+def _bounded(bound: Bound, reason: str) -> Sources:
+    return Sources(bound.rows, bound.total, reason, has_all=True)
+
+
+def _is_of_program(failed: FailedRun) -> bool:
+    """Has a program without Spark reported it?"""
+    return failed.run.nodes == (failed.run.input,)
 
 
 def _reason(failed: FailedRun, trace: Trace) -> str:

@@ -107,7 +107,7 @@ class FailureReader:
     def doubt(self, opened: Opened, number: int) -> tuple[str, bool]:
         """Why the input rows of a failure are not exactly known, else empty; and are they known at all?"""
         sources = self._tasks(opened)[number - 1].sources
-        return sources.reason, sources.has_all
+        return sources.reason, sources.is_traced
 
     def _check(self) -> Check:
         """Raises TimeBudgetError once the time of a query is spent."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lineage_service.lineage import Direction
 from lineage_service.tracing.model.topology import Topology
 
-__all__ = ["Position", "Reached", "Walked", "nodes_before", "on_the_way"]
+__all__ = ["Position", "Reached", "Walked", "nodes_before", "nodes_behind", "on_the_way"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,11 @@ def on_the_way(topology: Topology, direction: Direction, node: int, to: int | No
 def nodes_before(topology: Topology, nodes: Iterable[int]) -> set[int]:
     """These nodes, and all that records may have come to them from."""
     return {before for node in set(nodes) for before in _closure(topology, node, is_backward=True)}
+
+
+def nodes_behind(topology: Topology, nodes: Iterable[int]) -> set[int]:
+    """These nodes, and all that their records may have gone into."""
+    return {behind for node in set(nodes) for behind in _closure(topology, node, is_backward=False)}
 
 
 def _closure(topology: Topology, begin: int, *, is_backward: bool) -> set[int]:

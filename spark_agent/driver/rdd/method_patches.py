@@ -104,7 +104,9 @@ def _wrap_function(session: Session, original: Callable[..., Any]) -> Callable[.
     def _wrap_function(sc: Any, func: Any, deserializer: Any, serializer: Any, profiler: Any = None) -> Any:
         if isinstance(func, Pipeline):
             has_headers = isinstance(getattr(serializer, "serializer", None), HeaderSerializer)
-            func = captured(session, func, writes_headers=has_headers)
+            frames = session.scope.frames
+            is_of_action = bool(frames) and frames[0].name in actions.ACTIONS
+            func = captured(session, func, writes_headers=has_headers, is_of_action=is_of_action)
             deserializer = text_reader.in_place_of(deserializer)
             serializer = CapturingSerializer(serializer, session.manifests)
         return original(sc, func, deserializer, serializer, profiler)

@@ -85,6 +85,11 @@ class RowPath:
         return [node.name for node in self.operators if node.name not in _KEEPING] == [ROW_PYTHON]
 
     @property
+    def has_union(self) -> bool:
+        """May a task have other rows beside those of the scan, which no scan of it has given?"""
+        return any(len(node.parents) > 1 for node in self.operators)
+
+    @property
     def is_in_order(self) -> bool:
         """Do rows come out in the order in which the scan gives them?"""
         return not self.has_unknown and not self.has_others

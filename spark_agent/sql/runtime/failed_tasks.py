@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from spark_agent import contract
 from spark_agent.delivery.settings import AgentSettings
@@ -104,7 +105,17 @@ class FailedTasks:
             message=error["message"],
             frame=error["frame"],
             parts=described_parts(part.get("parts", [])[-_MOST_PARTS:]),
+            scans=list(_others(report["scans"], part)),
         )
+
+
+def _others(scans: Sequence[Scan], part: Scan | Tap) -> Iterator[dict[str, Any]]:
+    """What the task had read of others than the part that it reports first."""
+    most = _MOST_PARTS // max(len(scans), 1)
+    for scan in scans:
+        if scan is not part:
+            place = {"node": scan["node"], "split": scan["split"], "rows": scan["rows"]}
+            yield {**place, "parts": described_parts(scan["parts"][-most:])}
 
 
 def _operator(report: Report, plan: FailingPlan, scan: int, site: str | None) -> PlanNode | None:

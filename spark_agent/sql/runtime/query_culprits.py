@@ -28,6 +28,7 @@ _SHUFFLED = (
 _SEVERAL = "the task read several inputs, and it is not known on which row of which it failed"
 _READING = "the input could not be read behind this many of its records: {rows:,}"
 _PREFILTERED = "it may have come from a condition on a row of the input that was not a record yet"
+_UNREAD = "it may be a row of one of several inputs that was not a record yet"
 _BEFORE = "it came before the task had a row of its input"
 UNKNOWN = "the task read rows of an input, but it is not known what became of them before it failed"
 _JOINED = (
@@ -71,7 +72,10 @@ class FailingPlan:
 
 @dataclass(frozen=True, slots=True)
 class Culprit:
-    """The record `position` of the scan, or one from `first` on; None if it is not known."""
+    """The record `position` of the scan, or one from `first` on; None if it is not known.
+
+    With `first` alone it is a row that was not a record yet: one behind those that were read.
+    """
 
     position: int | None = None
     first: int | None = None
@@ -82,25 +86,39 @@ class Culprit:
 def culprit_of(report: Report, scans: Sequence[Scan], plan: FailingPlan | None) -> Culprit:
     """The record at hand when the task failed."""
     scan = scan_at_hand(scans)
+    if scan is None and scans and _may_be_unread(report, scans, plan):
+        return Culprit(first=scans[0]["rows"], reason=_UNREAD)
     if scan is None:
         return Culprit(reason=_SEVERAL if scans else _SHUFFLED)
     if report["origin"] == "scan":
-        return Culprit(reason=_READING.format(rows=scan["rows"]))
+        return Culprit(first=scan["rows"], reason=_READING.format(rows=scan["rows"]))
+    if plan is None and _may_be_unread(report, scans, plan):
+        return Culprit(first=scan["rows"], reason=_PREFILTERED)
     if plan is None or not scan["rows"]:
         return Culprit(reason=UNKNOWN if scan["rows"] else _BEFORE)
     return _by_plan(report, scans, scan, plan)
 
 
+def _may_be_unread(report: Report, scans: Sequence[Scan], plan: FailingPlan | None) -> bool:
+    """May it be a row of one of these scans that was not a record yet?"""
+    numbers = {scan["node"] for scan in scans}
+    nodes = () if plan is None else plan.nodes
+    is_prefiltered = any(path_above(nodes, number).is_prefiltered for number in numbers if nodes)
+    return report["origin"] == "scan" or (report["origin"] != "python" and is_prefiltered)
+
+
 def _by_plan(report: Report, scans: Sequence[Scan], scan: Scan, plan: FailingPlan) -> Culprit:
     path = path_above(plan.nodes, scan["node"])
     if path.is_prefiltered and report["origin"] != "python":
-        return Culprit(reason=_PREFILTERED)
+        return Culprit(first=scan["rows"], reason=_PREFILTERED)
     is_being_read = path.is_being_read(is_within_file=scan["is_within_file"] if scan["parts"] else None)
     is_streamed = is_being_read and plan.is_streamed
     if report["origin"] == "row" and is_streamed and not path.has_unknown and not path.batched:
-        reason = _JOINED if path.has_others else _MERGED if _may_be_of_group(report, path) else ""
+        if not path.has_others and _may_be_of_group(report, path):
+            return Culprit(scan["rows"] - 1, 0, reason=_MERGED)
+        reason = _JOINED if path.has_others else ""
         return Culprit(scan["rows"] - 1, is_certain=not reason, reason=reason)
-    if path.has_others or len(scans) > 1:
+    if path.has_others or path.has_union or len(scans) > 1:
         return Culprit(reason=_OTHERS if path.has_others else _SEVERAL)
     first, last = 0, scan["rows"] - 1
     if is_streamed and report["origin"] != "elsewhere":

@@ -105,13 +105,16 @@ class _Buckets:
                     self._stream.flush()
             yield pack_long(target)
             bits = self._paths.bits_of_inputs(self._node, inputs) if self._paths is not None else None
-            yield batch_header.pack(self._number, self._written, bits) + self._pickled(bucket, inputs[-1])
+            yield batch_header.pack(self._number, self._written, bits) + self._pickled(bucket, inputs)
             self._written += len(bucket)
 
-    def _pickled(self, bucket: list[Any], last: int) -> bytes:
+    def _pickled(self, bucket: list[Any], inputs: list[int]) -> bytes:
         is_alone = len(bucket) == 1
         note = CulpritNote(
-            self._node, lambda _variables: last, is_certain_in=lambda _variables, _instruction: is_alone
+            self._node,
+            lambda _variables: inputs[-1],
+            is_certain_in=lambda _variables, _instruction: is_alone,
+            first=inputs[0],
         )
         with note:
             return self._dumps(bucket)  # type: ignore[no-any-return] # PySpark's is not typed

@@ -102,6 +102,7 @@ def test_the_culprit_is_the_planted_record(name: str, cases: Ran) -> None:
     assert failures
     assert {(failure.error, failure.recovered) for failure in failures} == {(case.error, False)}
     assert all(rows_of(failure) == ROW for failure in failures if failure.exact and case.rows is None)
+    assert all(rows_of(failure) >= ROW for failure in failures if case.is_planted), failures
     if case.rows is not None:
         (failure,) = failures
         assert (failure.attempts, failure.exact) == (ATTEMPTS, case.exact), failure.reason

@@ -78,13 +78,21 @@ class Unpicklable:
 class Failing:
     """A job that fails: (pairs, folder for outputs) -> None. `rows` are those of the culprit.
 
-    None: which record it is need not be known. What is exact names the planted one all the same.
+    None: the planted one is among those that are named. `is_planted`: it is what made the job fail.
     """
 
     run: Callable[[Any, Path], Any]
     rows: frozenset[int] | None = ROW
     exact: bool = True
     error: str = "PlantedError"
+    is_planted: bool = True
+
+
+def through_a_frame(pairs: Any) -> Any:
+    from pyspark.sql import SparkSession
+
+    frame = SparkSession.builder.getOrCreate().createDataFrame(pairs, "k string, n int")
+    return frame.rdd.map(tuple)
 
 
 def changed(pair: Any, to: Any) -> Any:
@@ -138,7 +146,7 @@ CASES: dict[str, Failing] = {
     "behind a sort": Failing(
         lambda pairs, _: pairs.sortBy(lambda kv: -kv[1], numPartitions=2).map(bad).collect()
     ),
-    "behind a coalesce": Failing(lambda pairs, _: pairs.coalesce(1).map(bad).collect(), None, False),
+    "behind a coalesce": Failing(lambda pairs, _: pairs.coalesce(1).map(bad).collect()),
     "behind a repartition": Failing(lambda pairs, _: pairs.repartition(3).map(bad).collect()),
     "behind a cache": Failing(lambda pairs, _: pairs.map(lambda kv: kv).cache().map(bad).collect()),
     "key of a sort": Failing(lambda pairs, _: pairs.sortBy(bad, numPartitions=1).collect()),
@@ -147,7 +155,7 @@ CASES: dict[str, Failing] = {
     "finally": Failing(lambda pairs, _: pairs.mapPartitions(with_finally).collect(), None, False, "KeyError"),
     "partition at once": Failing(lambda pairs, _: pairs.mapPartitions(all_at_once).collect(), None, False),
     "caught": Failing(
-        lambda pairs, _: pairs.map(bad).mapPartitions(caught).collect(), None, False, "RuntimeError"
+        lambda pairs, _: pairs.map(bad).mapPartitions(caught).collect(), None, False, "RuntimeError", False
     ),
     "text": Failing(
         lambda pairs, folder: pairs.map(lambda kv: changed(kv, "\ud800")).saveAsTextFile(str(folder)),
@@ -160,7 +168,24 @@ CASES: dict[str, Failing] = {
         "PicklingError",
     ),
     "foreach": Failing(lambda pairs, _: pairs.foreach(bad), None, False),
-    "union": Failing(lambda pairs, _: pairs.union(pairs).map(bad).collect(), None, False),
+    "union": Failing(lambda pairs, _: pairs.union(pairs).map(bad).collect()),
+    "second part of a coalesced union": Failing(
+        lambda pairs, _: pairs.filter(lambda kv: kv[1] < 9).union(pairs).coalesce(1).map(bad).collect()
+    ),
+    "zip": Failing(lambda pairs, _: pairs.zip(pairs.map(str)).map(lambda two: bad(two[0])).collect()),
+    "cartesian": Failing(
+        lambda pairs, _: pairs.cartesian(pairs.ctx.parallelize([0], 1)).map(lambda two: bad(two[0])).collect()
+    ),
+    "through a DataFrame": Failing(lambda pairs, _: through_a_frame(pairs).map(bad).collect()),
+    "largest": Failing(lambda pairs, _: pairs.map(lambda kv: kv[1]).max(bad), None, False),
+    "comparison in a sort": Failing(
+        lambda pairs, _: (
+            pairs.map(lambda kv: (changed(kv, (None, BAD))[0], kv)).sortByKey(numPartitions=1).collect()
+        ),
+        None,
+        False,
+        "TypeError",
+    ),
 }
 
 
@@ -194,6 +219,19 @@ STEPS: dict[str, Callable[[Any, Callable[[Any], Any]], Any]] = {
     ),
     "sortBy": lambda data, call: data.sortBy(lambda kv: kv[1] % 5, numPartitions=2).map(call),
     "distinct": lambda data, call: data.distinct(2).map(call),
+    "union": lambda data, call: data.union(data.filter(lambda kv: kv[1] < 3)).map(call),
+    "second of a union": lambda data, call: data.filter(lambda kv: kv[1] < 3).union(data).map(call),
+    "coalesce": lambda data, call: data.coalesce(1).map(call),
+    "zip": lambda data, call: data.zip(data.map(_same)).map(lambda two: call(two[0])),
+    "cartesian": lambda data, call: data.cartesian(data.ctx.parallelize([0], 1)).map(
+        lambda two: call(two[0])
+    ),
+    "join": lambda data, call: data.map(lambda kv: (kv[1], kv)).join(
+        data.filter(lambda kv: kv[1] == BAD).map(lambda kv: (kv[1], 0)), 2
+    ).map(lambda kv: call(kv[1][0])).union(data.filter(lambda kv: kv[1] < BAD)),
+    "zipWithIndex": lambda data, call: data.zipWithIndex().map(lambda two: call(two[0])),
+    "cache": lambda data, call: data.cache().map(call),
+    "frame": lambda data, call: through_a_frame(data).map(call),
 }  # fmt: skip
 
 

@@ -48,6 +48,17 @@ final class OutputPasses implements TaskCapture.Part {
   }
 
   @Override
+  public synchronized boolean isReadAsRdd() {
+    return passesByPartition.values().stream().flatMap(List::stream).anyMatch(TapBuffer::isReadAsRdd);
+  }
+
+  @Override
+  public synchronized void report() {
+    choose();
+    furthest.forEach(TapBuffer::report);
+  }
+
+  @Override
   public synchronized void reportCached() {
     choose();
     furthest.forEach(TapBuffer::reportCached);

@@ -163,7 +163,7 @@ public final class ScanPositions {
     }
 
     @Override
-    public synchronized void reportCached() {
+    public synchronized void report() {
       manifest(furthest().parts.stream().map(FilePart::jsonWithFile)).sendAsCached(config);
     }
 

@@ -294,10 +294,20 @@ public class TapBuffer implements TaskCapture.Part {
   }
 
   @Override
+  public boolean isReadAsRdd() {
+    return isReadAsRdd;
+  }
+
+  @Override
+  public synchronized void report() {
+    finish();
+    manifest(tally.failedCount(), 0).sendAsCached(spec.config);
+  }
+
+  @Override
   public synchronized void reportCached() {
     if (isPersisted) {
-      finish();
-      manifest(tally.failedCount(), 0).sendAsCached(spec.config);
+      report();
     }
   }
 

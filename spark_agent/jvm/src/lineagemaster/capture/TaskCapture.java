@@ -19,6 +19,7 @@ import org.apache.spark.util.TaskFailureListener;
  *   <li>Where a part has filled a cache, each part reports what the cache is made of. The cache remains, whatever
  *       becomes of the attempt: it may fail, be killed, or succeed when Spark no longer listens. So the task itself
  *       reports it.
+ *   <li>Of an attempt that failed while Python read its rows, each part reports the same: Python says on which row.
  *   <li>Of an attempt that succeeded, each part sends its rest.
  *   <li>Of such an attempt, each part waits for the broker and commits its manifests. Only a loss fails the task, and
  *       only where the user asked for that.
@@ -35,8 +36,18 @@ final class TaskCapture implements TaskCompletionListener, TaskFailureListener {
       return false;
     }
 
-    /** Sends what is left, and a manifest as `run_kept`, if a cache may hold what is made of it. Waits for nothing. */
-    void reportCached();
+    /** Does a worker of the same task read the rows that this part has seen, as records of an RDD? */
+    default boolean isReadAsRdd() {
+      return false;
+    }
+
+    /** Sends what is left, and a manifest as `run_kept`. Waits for nothing. */
+    void report();
+
+    /** The same, if a cache may hold what is made of it. */
+    default void reportCached() {
+      report();
+    }
 
     /** Sends what is left. */
     void finish();
@@ -114,6 +125,8 @@ final class TaskCapture implements TaskCompletionListener, TaskFailureListener {
       try {
         if (parts.values().stream().anyMatch(Part::hasFilledCache)) {
           parts.values().forEach(Part::reportCached);
+        } else if (!hasSucceeded && !task.isInterrupted() && parts.values().stream().anyMatch(Part::isReadAsRdd)) {
+          parts.values().forEach(Part::report);
         }
         if (hasSucceeded) {
           parts.values().forEach(Part::finish);
