@@ -79,7 +79,12 @@ def test_nothing_is_exact_before_the_flows_of_the_failed_run_are_stored(without_
 
 
 @pytest.mark.parametrize(
-    ("fields", "rows"), [({"certain": False}, [2]), ({"position": None, "certain": False}, [])]
+    ("fields", "rows"),
+    [
+        ({"certain": False}, [2, 0, 1, 3]),
+        ({"first": 1, "certain": False}, [1, 2]),
+        ({"position": None, "certain": False}, [0, 1, 2]),
+    ],
 )
 def test_what_is_not_certain_is_not_exact(without_runs: StoredFailures, fields: Any, rows: list[int]) -> None:
     without_runs.add(run_failed(1, 0, **fields))
@@ -213,8 +218,8 @@ def test_what_other_tasks_have_made_is_no_bound_of_what_a_failed_one_had(
     failed = run_failed(41, 9, stage=3, input=made, nodes=[failing], failed_node=failing, position=1)
     with_two_partitions.add(*nodes, *links, other, failed)
     (failure,) = with_two_partitions.failures.failures
-    assert (failure.sources, failure.exact) == ((), False)
-    assert "not reported" in failure.reason
+    assert ([row.row for row in failure.sources], failure.exact) == ([0, 1, 2, 3], False)
+    assert "not reported, so it may be any row of the inputs" in failure.reason
     assert failure.record is not None
 
 
@@ -247,11 +252,12 @@ def test_the_first_task_of_all_is_bounded_by_its_partition_too(without_runs: Sto
     assert without_runs.failures.failures[0].sources_total == 4
 
 
-def test_a_task_behind_a_shuffle_that_said_nothing_has_no_rows(stored: StoredFailures) -> None:
+def test_a_task_behind_a_shuffle_that_said_nothing_is_bounded_by_the_inputs(stored: StoredFailures) -> None:
     error = {"type": "SparkException", "message": "Task 0 in stage 1.0 failed 1 times"}
     stored.add(event(contract.ACTION_ENDED, node=SINK, state=contract.ACTION_FAILED, time=9, error=error))
     (failure,) = stored.failures.failures
-    assert (failure.sources, failure.reason) == ((), "no task has reported it")
+    assert (failure.sources_total, failure.record) == (4, None)
+    assert failure.reason == "no task has reported it, so it may be any row of the inputs that was read"
 
 
 def test_an_error_of_the_program_is_a_failure_without_an_operation(without_runs: StoredFailures) -> None:
@@ -294,3 +300,76 @@ def test_rows_that_a_failed_task_did_not_report_are_not_left_out(without_runs: S
     assert [(source.whole, source.files) for source in row_set.sources] == [(True, ())]
     assert not row_set.exact
     assert "not stored" in (row_set.how or "")
+
+
+def test_a_query_that_read_a_shuffle_is_bounded_by_all_that_was_read(stored: StoredFailures) -> None:
+    committed = event(
+        contract.RUN_COMMITTED, run=50, split=0, stage=1, input=SCAN, nodes=[], inputs=3, outputs=3
+    )
+    stored.add_query(position=None, certain=False, reason="a shuffle", inputs=0, stage=7)
+    stored.add(committed)
+    (failure,) = stored.failures.failures
+    assert ([row.text for row in failure.sources], failure.sources_total) == (["a", "b", "c"], 3)
+    assert (failure.exact, failure.record) == (False, None)
+    assert failure.reason == "a shuffle, so it may be any row of the inputs that was read"
+
+
+def test_what_a_task_read_of_other_scans_is_part_of_the_bound(stored: StoredFailures) -> None:
+    stored.add_query(
+        position=None,
+        certain=False,
+        reason="several",
+        outputs=1,
+        scans=[{"node": SCAN, "split": 1, "rows": 9}],
+    )
+    (failure,) = stored.failures.failures
+    assert (failure.sources_total, [row.text for row in failure.sources]) == (10, ["a"])
+
+
+def test_a_row_that_was_not_a_record_yet_is_not_among_those_that_were_read(stored: StoredFailures) -> None:
+    stored.add_query(position=None, first=3, certain=False, reason="not a record yet")
+    (failure,) = stored.failures.failures
+    assert (failure.sources, failure.sources_total, failure.reason) == ((), 0, "not a record yet")
+
+
+def test_a_row_at_hand_that_may_have_met_others_comes_first(stored: StoredFailures) -> None:
+    stored.add_query(certain=False, reason="a join")
+    (failure,) = stored.failures.failures
+    assert ([row.text for row in failure.sources], failure.sources_total) == (["c", "a", "b"], 3)
+    assert failure.record is not None
+
+
+def test_a_line_that_could_not_be_read_is_one_behind_those_that_were(without_runs: StoredFailures) -> None:
+    without_runs.add(run_failed(1, 0, failed_node=SOURCE, position=None, certain=False))
+    (failure,) = without_runs.failures.failures
+    assert ([row.text for row in failure.sources], failure.exact) == (["d"], False)
+    assert "behind those that were read before" in failure.reason
+
+
+def test_a_task_that_had_read_nothing_has_no_rows(without_runs: StoredFailures) -> None:
+    without_runs.add(run_failed(1, 0, inputs=0, position=None, certain=False))
+    (failure,) = without_runs.failures.failures
+    assert (failure.sources, failure.reason) == ((), "the task had read no record yet")
+
+
+def test_what_a_failed_task_had_made_itself_leads_to_its_rows(with_two_partitions: StoredFailures) -> None:
+    """The first function of a task has ended and reported what it made; the second one failed."""
+    made, failing = 30, 31
+    nodes = [
+        event(contract.NODE_REGISTERED, node=number, name="map", relation=contract.IDENTITY, exact=True)
+        for number in (made, failing)
+    ]
+    links = [
+        event(contract.LINK, source=SOURCE, target=made),
+        event(contract.LINK, source=made, target=failing),
+    ]
+    kept = event(
+        contract.RUN_KEPT, run=40, split=0, attempt=9, stage=3, input=SOURCE, nodes=[made], inputs=2,
+        outputs=2,
+    )  # fmt: skip
+    failed = run_failed(
+        41, 9, stage=3, input=made, nodes=[failing], failed_node=failing, position=1, inputs=2
+    )
+    with_two_partitions.add(*nodes, *links, kept, failed)
+    (failure,) = with_two_partitions.failures.failures
+    assert ([row.text for row in failure.sources], failure.exact, failure.reason) == (["b"], True, "")

@@ -121,7 +121,7 @@ def test_before_an_operator_that_takes_all_rows_the_row_is_certain_while_its_fil
 def test_a_sum_that_is_too_large_is_not_the_fault_of_its_last_row() -> None:
     tasks, message = Tasks(plan("Project", "Aggregate")), "[ARITHMETIC_OVERFLOW] long overflow."
     event = tasks.failed(scan(41), message=message)
-    assert found(event) == (None, 40, False)
+    assert found(event) == (0, 40, False)
     assert "group" in event["reason"]
     assert found(Tasks(plan("Project")).failed(scan(41), message=message)) == (None, 40, True)
 
@@ -209,13 +209,16 @@ def test_what_a_worker_of_an_rdd_has_reported_is_not_reported_again() -> None:
 
 def test_an_input_that_cannot_be_read_has_no_record() -> None:
     event = Tasks(plan("Project")).failed(scan(41), origin="scan")
-    assert found(event) == (None, None, False)
+    assert found(event) == (41, None, False)
     assert "behind this many of its records: 41" in event["reason"]
 
 
 def test_a_condition_that_fails_before_rows_are_counted_names_none() -> None:
-    event = Tasks(plan("Filter", is_prefiltered=True)).failed(scan(41))
-    assert found(event) == (None, None, False)
+    nodes = plan("Filter", is_prefiltered=True)
+    assert found(Tasks(nodes).failed(scan(41))) == (41, None, False)
+    of_several = Tasks(nodes).failed(scan(41), scan(7, split=4))
+    assert found(of_several) == (41, None, False)
+    assert "several inputs" in of_several["reason"]
 
 
 def test_behind_a_shuffle_no_row_is_known() -> None:
@@ -244,6 +247,26 @@ def test_operators_that_are_not_known_make_it_a_bound(operators: tuple[str, ...]
 
 def test_rows_that_are_persisted_make_it_a_bound() -> None:
     assert found(Tasks(plan("Project"), is_streamed=False).failed(scan(41))) == (0, 40, False)
+
+
+def test_what_the_task_read_of_other_scans_is_said_too() -> None:
+    done = scan(90, split=2, is_within_file=False)
+    event = Tasks(plan("Join")).failed(done, scan(41))
+    (other,) = event["scans"]
+    assert (event["split"], event["inputs"]) == (3, 41)
+    assert (other["node"], other["split"], other["rows"]) == (SCAN, 2, 90)
+    assert other["parts"][0]["path"] == "/data/in put.csv"
+
+
+def test_behind_a_union_other_rows_may_be_to_blame_than_those_of_the_scan() -> None:
+    def union(*above: str) -> list[PlanNode]:
+        nodes = plan("Union", *above)
+        nodes[1].parents = [SCAN, 8]
+        return nodes
+
+    assert found(Tasks(union("Project")).failed(scan(41))) == (None, 40, True)
+    behind = Tasks(union("Sort")).failed(scan(41, is_within_file=False), taps=[tap(40)])
+    assert found(behind) == (None, None, False)
 
 
 def test_of_a_plan_that_is_not_known_nothing_is_said() -> None:
