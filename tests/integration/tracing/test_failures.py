@@ -319,6 +319,7 @@ def test_what_a_task_read_of_other_scans_is_part_of_the_bound(stored: StoredFail
         position=None,
         certain=False,
         reason="several",
+        inputs=1,
         outputs=1,
         scans=[{"node": SCAN, "split": 1, "rows": 9}],
     )
