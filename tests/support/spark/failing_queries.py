@@ -74,7 +74,7 @@ def write_inputs(folder: Path) -> None:
 class Failing:
     """A query that fails. `exact`: is the planted row named as the only one; None: either.
 
-    `is_known`: are input rows named at all.
+    `is_known`: are input rows named at all. If not, the row was no record yet, or is not one of a file.
     """
 
     run: Callable[[Inputs], Any]
@@ -131,7 +131,7 @@ def malformed(inputs: Inputs) -> Any:
 CASES: dict[str, Failing] = {
     "division": selecting("csv", DIVIDES, error="SparkArithmeticException"),
     "behind a shuffle": Failing(
-        lambda inputs: inputs.csv.repartition(3).selectExpr(f"{DIVIDES} as q").collect(), False, False
+        lambda inputs: inputs.csv.repartition(3).selectExpr(f"{DIVIDES} as q").collect(), False
     ),
     "behind a sort": Failing(
         lambda inputs: inputs.csv.sortWithinPartitions("t").selectExpr("t", f"{DIVIDES} as q").collect(), None
@@ -203,12 +203,10 @@ CASES: dict[str, Failing] = {
                 lambda line: (int(line.split(",")[0]),)
             ),
             "n int",
-        ).selectExpr(f"{DIVIDES} as q").collect(),
-        None,
-        False,
+        ).selectExpr(f"{DIVIDES} as q").collect()
     ),
     "an RDD made of it": Failing(
-        lambda inputs: inputs.csv.rdd.map(lambda row: bad(row.n)).collect(), False, False, error="ValueError"
+        lambda inputs: inputs.csv.rdd.map(lambda row: bad(row.n)).collect(), error="ValueError"
     ),
     "pandas_udf": Failing(lambda inputs: pandas_udf(inputs.csv).collect(), False, error="ValueError"),
     "udf before an aggregate": Failing(
@@ -218,9 +216,20 @@ CASES: dict[str, Failing] = {
         lambda inputs: inputs.csv.mapInPandas(in_pandas, SCHEMA).collect(), False, error="ValueError"
     ),
     "applyInPandas": Failing(
-        lambda inputs: inputs.csv.groupBy("k").applyInPandas(of_group, SCHEMA).collect(), False, False
+        lambda inputs: inputs.csv.groupBy("k").applyInPandas(of_group, SCHEMA).collect(), False
     ),
-    "cached": Failing(cached, False, False),
+    "cached": Failing(cached, False),
+    "udf behind a join": Failing(
+        lambda inputs: udf(
+            inputs, inputs.csv.join(inputs.spark.range(4).hint("broadcast"), _expr("k = id"))
+        ).collect(),
+        False,
+    ),
+    "sort behind a union": Failing(
+        lambda inputs: inputs.csv.where(f"n <> {BAD}").union(inputs.csv.repartition(2)).coalesce(1)
+        .sortWithinPartitions("t").selectExpr("t", f"{DIVIDES} as q").collect(),
+        False,
+    ),
     "malformed": Failing(malformed, False, False),
 }  # fmt: skip
 
