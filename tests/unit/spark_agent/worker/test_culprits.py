@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import json
 import random
@@ -320,6 +321,46 @@ def closing(rows: Iterable[Any]) -> Iterator[Any]:
 def test_a_function_of_a_partition(function: Any, expected: Any, behind: tuple[Any, ...], fail: Fail) -> None:
     chain = (Map(lambda record: record), lambda _partition, rows: function(rows), *behind)
     assert fail(range(30), *chain).culprit == expected
+
+
+def test_what_is_not_certain_is_one_of_the_records_up_to_that_one(fail: Fail) -> None:
+    order, pairs = Order(), [(at % 2, at) for at in range(30)]
+    assert fail(pairs, Combine(strings(), ENOUGH, PICKLE, order), order).event["first"] == 0
+    assert fail(range(30), lambda _partition, rows: all_at_once(rows)).event["first"] == 0
+    assert "first" not in fail(range(30), Map(bad)).event
+
+
+def test_a_batch_that_cannot_be_written_bounds_its_records(fail: Fail) -> None:
+    records = [(at, itertools.count if at < 8 else (at for _ in ())) for at in range(9)]
+    event = fail(records, ShuffleWrite(lambda key: key % 3, 3, PICKLE, ENOUGH)).event
+    assert (event["first"], event["position"], event["certain"]) == (2, 8, False)
+
+
+def test_of_two_functions_of_partitions_a_record_may_have_got_lost_in_the_first(fail: Fail) -> None:
+    def whole(_partition: int, rows: Iterable[Any]) -> list[Any]:
+        return all_at_once(rows)
+
+    def again(_partition: int, rows: Iterable[Any]) -> Iterator[Any]:
+        return iter(list(rows))
+
+    event = fail(range(30), again, whole).event
+    assert (event["position"], event["inputs"]) == (None, 30)
+    assert "first" not in event
+
+
+@pytest.mark.parametrize("is_read_in_task", [False, True])
+def test_a_run_whose_records_the_task_reads_on_reports_itself(
+    is_read_in_task: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sender = Sender()
+    monkeypatch.setattr(process_sender, "sender_in_worker", lambda *_given, **_more: sender)
+    plan = Plan("app", AgentSettings(bootstrap_servers="nowhere:1"), 3, 0, False, (1,))
+    manifests, written = Manifests(), list[Any]()
+    capture = Capture((Map(str),), dataclasses.replace(plan, is_read_in_task=is_read_in_task))
+    CapturingSerializer(ListSerializer(), manifests).dump_stream(capture(3, iter(range(5))), written)
+    kept = [event for event in sender.events if event["type"] == contract.RUN_KEPT]
+    assert [(event["nodes"], event["inputs"]) for event in kept] == [([1], 5)] * is_read_in_task
+    assert len(manifests) == 1
 
 
 def test_an_error_while_closing_is_not_certain(fail: Fail) -> None:
