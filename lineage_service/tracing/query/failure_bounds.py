@@ -111,9 +111,13 @@ class FailureBounds:
         if node.by_id:
             return read or None
         # Of an RDD, a task that failed may have read what no task has reported.
-        counts = {partition: self.rows_in(node, partition, check) for partition in node.partitions}
-        known = {partition: count for partition, count in counts.items() if count is not None}
-        return known if known and len(known) == len(counts) else None
+        counts: dict[int, int] = {}
+        for partition in node.partitions:
+            count = self.rows_in(node, partition, check)
+            if count is None:
+                return None
+            counts[partition] = count
+        return counts or None
 
     def _listed(
         self, node: TopologyNode, places: Iterable[tuple[int, int]], check: Check
