@@ -108,6 +108,8 @@ class FailureBounds:
 
     def _counts(self, node: TopologyNode, read: Mapping[int, int], check: Check) -> Mapping[int, int] | None:
         """Partition -> records that may have been read of it."""
+        if node.dataset is None:  # a list or a range: these records are no input rows, and are only counted
+            return read
         if node.by_id:
             return read or None
         # Of an RDD, a task that failed may have read what no task has reported.
