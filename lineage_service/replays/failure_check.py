@@ -9,8 +9,6 @@ from lineage_service.lineage import Failure, ReplayedOutput, Verdict
 __all__ = ["checked_failure", "is_same_crash"]
 
 _LONGEST = 500
-#: How Spark's own errors of queries begin.
-_OF_QUERIES = "org.apache.spark.Spark"
 #: Of a text of several lines, how much is looked through for its first words.
 _FIRST = 1_000
 
@@ -56,10 +54,9 @@ def _raised(failure: Failure, printed: str) -> list[re.Match[str]]:
     PySpark names errors of queries without the `Spark` before them, and Java shows them as causes.
     """
     name = re.escape(failure.error.rpartition(".")[2])
-    if failure.error.startswith(_OF_QUERIES):
+    if name.startswith("Spark"):
         name = f"(?:Spark)?{name.removeprefix('Spark')}"
-    before = "(?:Caused by: )?" if name.startswith("(") else ""
-    return list(re.finditer(rf"^{before}(?:[\w<>]+\.)*{name}(?P<text>:[^\n]*)?$", printed, re.M))
+    return list(re.finditer(rf"^(?:Caused by: )?(?:[\w<>]+\.)*{name}(?P<text>:[^\n]*)?$", printed, re.M))
 
 
 def _says_so(failure: Failure, raised: re.Match[str], printed: str) -> bool:
@@ -77,4 +74,5 @@ def _has_frame(frame: str | None, printed: str) -> bool:
         return True
     path, _, line = frame.rpartition(":")
     file = re.escape(path.rpartition("/")[2])
-    return re.search(rf'{file}", line {re.escape(line)}\b', printed) is not None
+    # Of a query Spark says itself where the expression was made.
+    return re.search(rf'{file}(?:", line |:){re.escape(line)}\b', printed) is not None

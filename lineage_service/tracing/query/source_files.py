@@ -7,9 +7,9 @@ files, and writes none.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -67,12 +67,16 @@ class SourceBlocks:
     why: str = ""
 
 
+class _Open(Protocol):
+    """Opens an application; with `has_failed`, with the task runs that an error has ended."""
+
+    def __call__(self, application_id: str, *, has_failed: bool = False) -> Opened: ...
+
+
 class SourceFiles:
     """Of one flow store."""
 
-    def __init__(
-        self, open_application: Callable[[str], Opened], locations: RecordLocations, sets: RowSets
-    ) -> None:
+    def __init__(self, open_application: _Open, locations: RecordLocations, sets: RowSets) -> None:
         self._open, self._locations, self._sets = open_application, locations, sets
         self._texts = InputTexts(locations.file_rows)
 
@@ -221,16 +225,25 @@ class SourceFiles:
 
     def blocks(self, application_id: str, source: Mapping[str, Any]) -> SourceBlocks | None:
         """Of a source of a row set in JSON; None if it is no scan of a DataFrame, or meant as a whole."""
-        node = self._open(application_id).graph.topology.nodes[int(source["node"])]
+        splits = {int(split["split"]): split["positions"] for split in source.get("splits", ())}
+        node = self._read_node(self._open(application_id), int(source["node"]), splits)
         if not node.by_id or source["whole"]:
             return None
         if source.get("why"):  # which rows of its files its records are is not known of all
             return SourceBlocks(None, str(source["why"]))
-        splits = {int(split["split"]): split["positions"] for split in source.get("splits", ())}
         try:
             return SourceBlocks(blocks_of(node.partitions, splits))
         except UnknownBlockError as error:
             return SourceBlocks(None, str(error))
+
+    def _read_node(self, opened: Opened, number: int, splits: Iterable[int]) -> TopologyNode:
+        """A source with the files of these partitions, also where only tasks have read them that failed."""
+        node = opened.graph.topology.nodes[number]
+        are_known = all(node.partitions.get(split, {}).get("parts") for split in splits)
+        if not node.by_id or are_known or not opened.graph.topology.failed:
+            return node
+        application_id = opened.application.application_id
+        return self._open(application_id, has_failed=True).graph.topology.nodes[number]
 
     def row_texts(
         self, application_id: str, node: int, split: int, positions: Sequence[int], check: Check = unlimited
@@ -245,7 +258,7 @@ class SourceFiles:
         """The rows of files that some records of a source are, by position; none of other sources."""
         opened = self._open(application_id)
         rows = self._locations.rows_of(
-            opened.graph.topology.nodes[node],
+            self._read_node(opened, node, [split]),
             [(split, position) for position in positions],
             check,
             ended=opened.application.ended,

@@ -67,8 +67,11 @@ def test_an_error_without_a_text_is_no_other_one(last: str) -> None:
 
 
 def test_an_error_of_a_query_is_the_same_whatever_pyspark_calls_it() -> None:
-    failure = replace(FAILURE, error="org.apache.spark.SparkNumberFormatException", frame=None)
-    assert is_same_crash(failure, 1, "pyspark.errors.exceptions.captured.NumberFormatException: [CAST] x\n")
+    failure = replace(FAILURE, error="SparkNumberFormatException", frame="/home/ann/job.py:7")
+    printed = 'captured.NumberFormatException: [CAST] x\n"sum" was called from\n/j/job.py:7\n'
+    assert is_same_crash(failure, 1, printed)
+    assert not is_same_crash(failure, 1, printed.replace(":7", ":71"))
+    failure = replace(failure, frame=None)
     assert is_same_crash(failure, 1, "Caused by: org.apache.spark.SparkNumberFormatException: [CAST] x\n")
     assert not is_same_crash(failure, 1, "ArithmeticException: x\n")
     assert not is_same_crash(failure, 0, "NumberFormatException: x\n")
