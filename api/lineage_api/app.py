@@ -113,4 +113,4 @@ def create_app(
 
 
 def _no_replays(application_id: str) -> Replays:
-    return Replays(application_id=application_id, replays=())
+    return Replays(application_id=application_id, replays=(), influences=(), sifts=())

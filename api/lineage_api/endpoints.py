@@ -403,9 +403,10 @@ def compare_with(
     responses=_problems(404, 500, 503, 504),
 )
 def list_replays(queries: QueryService, read_replays: ReplayReader, app: ApplicationName) -> Response:
-    """The replays of an application on this machine, newest first: what `lineage replay` has answered.
+    """What ran an application again on this machine, newest first.
 
-    A replay runs in a shell of its user: the service runs no code of anybody.
+    That is what `lineage replay`, `lineage influence` and `lineage sift` have answered. A replay runs in a
+    shell of its user: the service runs no code of anybody.
     """
     queries.application(app)
     return _json(read_replays(app), {})

@@ -74,11 +74,14 @@ def _show(console: Console, influence: Influence) -> None:
     )
     print_line(console, plain(f"{output.path}:{output.line}", "cyan") + plain(f"  {output.text}"))
     if influence.why:
-        console.print(plain(f"the job ran without each: {influence.why}", "dim"), soft_wrap=True)
+        of_all = ", on all other rows of the inputs" if influence.whole else ""
+        console.print(plain(f"the job ran without each{of_all}: {influence.why}", "dim"), soft_wrap=True)
     for row in influence.inputs[:_MOST_LISTED]:
         place = row.record if row.path is None else f"{row.path}:{row.line}"
         change = "other" if row.change is None else f"{row.change:.6g}"
-        if row.without is None:
+        if row.estimated:
+            change = f"about {change}"
+        elif row.without is None:
             change = "failed" if row.failed else "gone"
         becomes = "" if row.without is None else f"  -> {row.without}"
         print_line(

@@ -8,7 +8,7 @@ from typing import Literal
 from lineage_service.lineage.results import Result, doc
 from lineage_service.lineage.sifts import FailingOutput
 
-InfluenceWay = Literal["folds", "runs"]
+InfluenceWay = Literal["folds", "halves", "runs"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,10 @@ class InfluentialRow(Result):
         )
     )
     failed: bool = field(metadata=doc("Without it the command failed: nothing is known of the output."))
-    without: str | None = field(metadata=doc("The output row without it; null: it is gone."))
+    without: str | None = field(
+        metadata=doc("The output row without it; null: it is gone, or not known as `estimated` says.")
+    )
+    estimated: bool = field(metadata=doc("`change` is an estimate by random halves of the rows."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +44,24 @@ class Influence(Result):
     )
     total: int = field(metadata=doc("How many input rows it was made of."))
     way: InfluenceWay = field(
-        metadata=doc("`folds`: by the functions of its operations. `runs`: a run of the job for each row.")
+        metadata=doc(
+            "`folds`: by the functions of its operations. `halves`: an estimate by random halves of a large "
+            "group. `runs`: a run of the job for each row."
+        )
     )
     why: str = field(metadata=doc("Why the job had to run for each row; else empty."))
+    whole: bool = field(
+        metadata=doc(
+            "It ran on all rows of the inputs but one, since others than those of the lineage count."
+        )
+    )
     tests: int = field(metadata=doc("How often the job ran."))
-    exact: bool = field(metadata=doc("False: a source was read whole, a run failed, or the time was over."))
+    exact: bool = field(
+        metadata=doc(
+            "False: a source on the way was read whole, the lineage is not complete, a run failed, `without` "
+            "is a guess or an estimate, or the time was over."
+        )
+    )
     sandbox: str = field(metadata=doc("Folder with what the job printed."))
     seconds: float = field(metadata=doc("How long it took."))
     notes: tuple[str, ...] = field(metadata=doc("What was read whole, and more."))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from lineage_service.lineage.influences import Influence
 from lineage_service.lineage.results import Result, doc
+from lineage_service.lineage.sifts import Sift
 
 ReplayMode = Literal["only", "without", "replace", "all"]
 ReplayStrategy = Literal["rows", "repair", "watch"]
@@ -170,7 +172,13 @@ class ReplayChain(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replays(Result):
-    """The replays of one application whose sandboxes are there."""
+    """What ran an application again, while its sandbox is there."""
 
     application_id: str = field(metadata=doc("Spark's `applicationId`."))
     replays: tuple[Replay, ...] = field(metadata=doc("The newest first."))
+    influences: tuple[Influence, ...] = field(
+        metadata=doc("What `lineage influence` found, the newest first; 20 inputs of each.")
+    )
+    sifts: tuple[Sift, ...] = field(
+        metadata=doc("What `lineage sift` found, the newest first; 20 rows and outputs of each.")
+    )

@@ -20,10 +20,20 @@ from lineage_service.replays.errors import SandboxError
 from spark_agent.contract.replay_notes import NOTES, read_notes
 from spark_agent.contract.replay_spec import OUTPUTS, REPLAY_REPORT, SANDBOX_LOCK
 
-__all__ = ["FAILING_FILE", "KEPT_S", "RESULT_FILE", "ROW_SET_FILE", "SPEC_FILE", "Sandbox", "Sandboxes"]
+__all__ = [
+    "FAILING_FILE",
+    "INFLUENCE_FILE",
+    "KEPT_S",
+    "RESULT_FILE",
+    "ROW_SET_FILE",
+    "SIFT_FILE",
+    "SPEC_FILE",
+    "Sandbox",
+    "Sandboxes",
+]
 
 SPEC_FILE, ROW_SET_FILE, RESULT_FILE = "spec.json", "rows.json", "result.json"
-FAILING_FILE = "failing.json"
+SIFT_FILE, INFLUENCE_FILE, FAILING_FILE = "sift.json", "influence.json", "failing.json"
 STDOUT, STDERR, TEMPORARY = "stdout", "stderr", "tmp"
 #: What belongs to one run of the command: a further run begins without.
 _OF_RUN = (OUTPUTS, TEMPORARY, REPLAY_REPORT, NOTES, SPEC_FILE, STDOUT, STDERR, "checkpoint")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from lineage_service.lineage import ReplayMode, ReplayStrategy, RowSet, UsedRows
 from lineage_service.replays.errors import ReplayError
@@ -21,6 +21,7 @@ from spark_agent.contract.row_sets import count_rows, rows_in
 __all__ = [
     "Plan",
     "RowTexts",
+    "SavedRow",
     "changed_rows",
     "check_rows",
     "row_set_json",
@@ -48,6 +49,14 @@ class RowTexts(Protocol):
     def named(self, application_id: str, rows: Sequence[tuple[str, int]]) -> RowSet: ...
 
 
+class SavedRow(NamedTuple):
+    """A row that a sink saved. `kept` are actions whose records are the same without one of its rows."""
+
+    node: int
+    text: str
+    kept: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The sources of one run of the command."""
@@ -65,8 +74,8 @@ class Plan:
     keeps_positions: bool = False
     #: Paths, and the folders of earlier replays that are read in their place.
     stand_ins: tuple[tuple[str, str], ...] = ()
-    #: Node and text of a saved row: what is it without each of the rows?
-    saved_row: tuple[int, str] | None = None
+    #: What is it without each of the rows?
+    saved_row: SavedRow | None = None
 
     @property
     def restricted(self) -> tuple[Source, ...]:
@@ -111,10 +120,6 @@ class Plan:
 
 def _ranges(ranges: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
     return tuple((first, count) for first, count in ranges)
-
-
-def _influence(node: int, text: str) -> dict[str, Any]:
-    return {"node": node, "text": text}
 
 
 def check_rows(original: Original, row_set: Mapping[str, Any]) -> None:
@@ -269,7 +274,11 @@ def spec_of(
         "run_foreach": plan.runs_foreach,
         "allow_processes": plan.allows_processes,
         **({"silent": True} if is_silent else {}),
-        **({} if plan.saved_row is None else {"influence": _influence(*plan.saved_row)}),
+        **(
+            {}
+            if plan.saved_row is None
+            else {"influence": plan.saved_row._asdict() | {"kept": list(plan.saved_row.kept)}}
+        ),
     }
     if plan.watched:
         spec["watched"] = list(plan.watched)

@@ -88,8 +88,11 @@ REPLAY_SPEC = Object(
         "step": _FLAG,
         # Nothing is captured: only what the sinks write is asked for.
         "silent": _FLAG,
-        # The saved row of a sink of which is asked what it is without each of the rows of the sources.
-        "influence": Object({"node": Integer(MAX_NUMBER), "text": _TEXT}),
+        # The saved row of a sink of which is asked what it is without each of the rows of the sources. What
+        # the actions `kept` give the program is the same without one of them.
+        "influence": Object(
+            {"node": Integer(MAX_NUMBER), "text": _TEXT}, {"kept": ListOf(Integer(MAX_NUMBER))}
+        ),
         "run_foreach": _FLAG,
         # Of the application: of several in one program, the one of this name is its replay.
         "name": _TEXT,

@@ -65,6 +65,7 @@ class Session:
         self._is_stopped = False
         if self.replay is not None:
             self.replay.attach(self.application_id, context.appName, self.events)
+            self.replay.watch(self.patches)
             self.on_stop.append(self.replay.end)
 
     @property

@@ -20,7 +20,19 @@ from lineage_api.app import create_app
 from lineage_api.openapi import EXAMPLES_FILE
 from lineage_service.decode.batches import event_batch
 from lineage_service.errors import UnavailableError
-from lineage_service.lineage import Replay, ReplayedOutput, Replays, ReplayStep, StepRecord, UsedRows
+from lineage_service.lineage import (
+    FailingOutput,
+    Influence,
+    InfluentialRow,
+    Replay,
+    ReplayedOutput,
+    Replays,
+    ReplayStep,
+    Sift,
+    SiftedRow,
+    StepRecord,
+    UsedRows,
+)
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
@@ -160,6 +172,54 @@ def comparison(address: str) -> tuple[Any, str]:
         return json.loads(steady(as_json.text, folder)), steady(as_csv.text, folder)
 
 
+def influence_and_sift() -> tuple[Influence, Sift]:
+    """Of one output row."""
+    order: dict[str, Any] = {
+        "record": f"{APP}#0#0#2",
+        "path": "/data/orders.csv",
+        "row": 2,
+        "line": 3,
+        "text": "North,7",
+    }
+    output = FailingOutput(path="/data/sums.csv", row=0, line=1, text="North,17")
+    influence = Influence(
+        influence="8",
+        application_id=APP,
+        output=output,
+        inputs=(InfluentialRow(**order, change=7.0, failed=False, without="North,10", estimated=False),),
+        total=2,
+        way="folds",
+        why="",
+        whole=False,
+        tests=1,
+        exact=True,
+        sandbox="/home/ann/.local/share/lineage-master/replays/8",
+        seconds=8.1,
+        notes=(),
+    )
+    sift = Sift(
+        sift="9",
+        application_id=APP,
+        test="a row for which int(line.split(',')[1]) > 15 holds",
+        rows=(SiftedRow(**order),),
+        total=1,
+        of=2,
+        outputs=(output,),
+        tests=3,
+        sufficient=True,
+        necessary=True,
+        minimal=True,
+        whole=False,
+        unresolved=0,
+        exact=True,
+        sandbox="/home/ann/.local/share/lineage-master/replays/9",
+        seconds=9.8,
+        saved=None,
+        notes=(),
+    )
+    return influence, sift
+
+
 def replays() -> Any:
     """One that reproduced the row that was asked for."""
     replay = Replay(
@@ -216,7 +276,8 @@ def replays() -> Any:
         seconds=2.9,
         notes=(),
     )
-    answered = Replays(application_id=APP, replays=(replay,))
+    influence, sift = influence_and_sift()
+    answered = Replays(application_id=APP, replays=(replay,), influences=(influence,), sifts=(sift,))
     with tempfile.TemporaryDirectory() as name:
         questions = LineageQueries(build(Path(name).resolve()), time_budget_s=60)
         client = Client(create_app(questions, read_replays=lambda _: answered))

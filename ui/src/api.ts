@@ -311,6 +311,14 @@ export interface FailedRecord {
   value: string | null;
 }
 
+/** An output row of the original that was found wrong. */
+export interface FailingOutput {
+  path: string;
+  row: number;
+  line: number;
+  text: string;
+}
+
 /** One failure: of a task and its further attempts, or of an action whose culprit is not known. */
 export interface Failure {
   failure: number;
@@ -370,6 +378,36 @@ export interface GroupLag {
 /** Result of a probe. */
 export interface Health {
   status: "ok";
+}
+
+/** How much an output row of an application moves without each of the input rows that it was made of. */
+export interface Influence {
+  influence: string;
+  application_id: string;
+  output: FailingOutput;
+  inputs: InfluentialRow[];
+  total: number;
+  way: "folds" | "halves" | "runs";
+  why: string;
+  whole: boolean;
+  tests: number;
+  exact: boolean;
+  sandbox: string;
+  seconds: number;
+  notes: string[];
+}
+
+/** An input row, and the output without it. */
+export interface InfluentialRow {
+  record: string;
+  path: string | null;
+  row: number | null;
+  line: number | null;
+  text: string | null;
+  change: number | null;
+  failed: boolean;
+  without: string | null;
+  estimated: boolean;
 }
 
 /** An invalid part of a request. */
@@ -601,10 +639,12 @@ export interface ReplayedOutput {
   why: string;
 }
 
-/** The replays of one application whose sandboxes are there. */
+/** What ran an application again, while its sandbox is there. */
 export interface Replays {
   application_id: string;
   replays: Replay[];
+  influences: Influence[];
+  sifts: Sift[];
 }
 
 /** An operation at which a row ended, or may have ended. */
@@ -665,6 +705,37 @@ export interface SharedProperty {
   score: number;
   g: number;
   unusual: boolean;
+}
+
+/** The smallest part of an application's input that still fails. */
+export interface Sift {
+  sift: string;
+  application_id: string;
+  test: string;
+  rows: SiftedRow[];
+  total: number;
+  of: number;
+  outputs: FailingOutput[];
+  tests: number;
+  sufficient: boolean;
+  necessary: boolean | null;
+  minimal: boolean;
+  whole: boolean;
+  unresolved: number;
+  exact: boolean;
+  sandbox: string;
+  seconds: number;
+  saved: string | null;
+  notes: string[];
+}
+
+/** An input row that it takes to fail. */
+export interface SiftedRow {
+  record: string;
+  path: string | null;
+  row: number | null;
+  line: number | null;
+  text: string | null;
 }
 
 /** The records of an application that took long. */

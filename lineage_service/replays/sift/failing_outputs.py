@@ -10,8 +10,8 @@ from lineage_service.replays.errors import ReplayError
 from lineage_service.replays.original import Original
 from lineage_service.replays.output_rows import OutputRows
 from lineage_service.replays.sift.checks import Check
-from lineage_service.replays.sift.smallest_rows import SmallestRows
 from lineage_service.tracing.files.file_systems import UnreadableError
+from spark_agent.contract.smallest_rows import SmallestRows
 
 __all__ = ["FailingOutputs", "OutputRow"]
 

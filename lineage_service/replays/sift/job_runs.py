@@ -24,12 +24,12 @@ from lineage_service.replays.launcher import guarded_words, rerun_words
 from lineage_service.replays.original import Original, format_of_replay
 from lineage_service.replays.output_rows import OutputRows, files_below
 from lineage_service.replays.sandbox import SPEC_FILE, Sandbox
-from lineage_service.replays.sift.smallest_rows import OutOfTimeError
 from lineage_service.replays.specification import Plan, spec_of
 from lineage_service.tracing.files.file_systems import UnreadableError
 from lineage_service.tracing.files.row_formats import row_format_of
 from spark_agent.contract.replay_notes import REPLAY_REFUSED
 from spark_agent.contract.replay_spec import INFLUENCE, RUN_ENDED, RUNS, RUNS_OVER
+from spark_agent.contract.smallest_rows import OutOfTimeError
 
 __all__ = ["JobRun", "JobRuns", "for_short_runs", "last_line"]
 

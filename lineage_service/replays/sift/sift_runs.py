@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from lineage_service.lineage import Sift
 from lineage_service.queries import Queries
-from lineage_service.replays.sandbox import Sandbox
+from lineage_service.replays.sandbox import SIFT_FILE, Sandbox
 from lineage_service.replays.sift.checks import Check, CrashCheck, FunctionCheck, RowCheck
 from lineage_service.replays.sift.guarded_runs import GuardedRuns, JobOptions
 from lineage_service.replays.sift.job_runs import JobRuns
@@ -17,9 +17,7 @@ from lineage_service.replays.sift.judge_process import JudgeProcess
 from lineage_service.replays.sift.sift_search import SiftRequest, SiftSearch, SourceRows
 from lineage_service.result_json import json_bytes
 
-__all__ = ["SIFT_FILE", "sifted"]
-
-SIFT_FILE = "sift.json"
+__all__ = ["sifted"]
 
 
 def sifted(

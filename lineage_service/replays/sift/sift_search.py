@@ -26,11 +26,11 @@ from lineage_service.replays.sift.candidates import Candidates, Row
 from lineage_service.replays.sift.checks import Check, ReadyCheck
 from lineage_service.replays.sift.failing_outputs import FailingOutputs, OutputRow
 from lineage_service.replays.sift.job_runs import JobRun, JobRuns
-from lineage_service.replays.sift.odd_rows import odd_first
 from lineage_service.replays.sift.ready_test import ready_test
-from lineage_service.replays.sift.smallest_rows import OutOfTimeError, SmallestRows, Subset
 from lineage_service.replays.specification import Plan
 from spark_agent import contract
+from spark_agent.contract.odd_rows import odd_first
+from spark_agent.contract.smallest_rows import OutOfTimeError, SmallestRows, Subset
 
 __all__ = ["CheckKind", "SiftRequest", "SiftSearch", "SourceRows", "output_row", "sifted_rows"]
 

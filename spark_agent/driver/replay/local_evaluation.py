@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from spark_agent.contract.half_groups import Estimate, estimate
 from spark_agent.driver.nodes import Node
 from spark_agent.driver.replay.leave_one_out import (
     NOTHING,
@@ -29,7 +30,16 @@ from spark_agent.worker.operators.narrow import Filter, FlatMap, Map
 from spark_agent.worker.operators.save import TextSink
 from spark_agent.worker.operators.shuffle import ShuffleWrite
 
-__all__ = ["Merger", "NotLocalError", "influence", "influence_of", "operations_before"]
+__all__ = [
+    "LargeGroupError",
+    "Merger",
+    "NotLocalError",
+    "StatefulFunctionError",
+    "estimated_influence",
+    "influence",
+    "influence_of",
+    "operations_before",
+]
 
 #: Calls of the user's functions behind the first aggregation, and records of groups that are copied.
 MOST_CALLS = 3_000_000
@@ -42,6 +52,14 @@ Function = Callable[[int, Any], Iterable[Any]]
 
 class NotLocalError(Exception):
     """The row cannot be computed here. The text says why."""
+
+
+class LargeGroupError(NotLocalError):
+    """A group has too many values for a function that takes them at once."""
+
+
+class StatefulFunctionError(NotLocalError):
+    """A function gives something else when it is called again: what it gives may depend on other rows."""
 
 
 class Aggregation(NamedTuple):
@@ -64,9 +82,13 @@ def influence_of(
         if lines is None:
             raise NotLocalError(f"the lines of {source.name} are not in the spec")
         rows = [line for split in sorted(lines, key=int) for line in lines[split]]
-        return {"node": source.number, "without": influence(steps, rows, text)}
+        try:
+            return {"node": source.number, "without": influence(steps, rows, text)}
+        except LargeGroupError:
+            halves = estimated_influence(steps, rows, text)
+            return {"node": source.number, "without": halves.without, "estimated": halves.changes}
     except NotLocalError as reason:
-        return {"why": str(reason)}
+        return {"why": str(reason), "others": isinstance(reason, StatefulFunctionError)}
     except Exception as error:  # noqa: BLE001 - a function of the user's, which may need a worker
         return {"why": f"a function of the job raised {type(error).__name__}: {error}"}
 
@@ -95,7 +117,7 @@ def operations_before(sink: Node, functions: Mapping[int, Any]) -> tuple[Node, l
 def influence(steps: Sequence[Step], rows: Sequence[str], text: str) -> list[str | None]:
     """What the saved row `text` is without each of the rows; None where it is gone. Raises NotLocalError."""
     narrow, rest = _parted(steps)
-    records = [_narrow(narrow, [row]) for row in rows]
+    records = _records(narrow, rows)
     if rest is None:
         return _of_single_rows(records, text)
     aggregation, behind = rest[0], rest[1:]
@@ -109,6 +131,29 @@ def influence(steps: Sequence[Step], rows: Sequence[str], text: str) -> list[str
     except NotAssociativeError:
         raise NotLocalError("a function of an aggregation is not associative") from None
     return _Behind(behind, groups, text).without_each(len(rows))
+
+
+def estimated_influence(steps: Sequence[Step], rows: Sequence[str], text: str) -> Estimate:
+    """The same by random halves of the rows, where a group is too large. Raises NotLocalError."""
+    narrow, rest = _parted(steps)
+    assert rest is not None
+    records = _records(narrow, rows)
+
+    def groups(numbers: Iterable[int]) -> dict[Any, Any]:
+        return dict(
+            _aggregated(rest[0], {None: [record for number in numbers for record in records[number]]})
+        )
+
+    whole = groups(range(len(rows)))
+    saved = _saved(rest[1:], whole.items())
+    key, at = _place_of(text, saved)
+    _check_all_in(rest[1:], whole, key)
+
+    def row(numbers: Sequence[int]) -> str | None:
+        of_key = _saved(rest[1:], groups(numbers).items()).get(key, ())
+        return _shown(of_key[at]) if len(of_key) == len(saved[key]) else None
+
+    return estimate(row, len(rows), text)
 
 
 def _parted(steps: Sequence[Step]) -> tuple[list[Function], list[Step] | None]:
@@ -127,6 +172,18 @@ def _narrow(functions: Sequence[Function], records: Iterable[Any]) -> list[Any]:
     return list(records)
 
 
+def _records(functions: Sequence[Function], rows: Sequence[str]) -> list[list[Any]]:
+    """What each row gives. Raises StatefulFunctionError."""
+    records = [_narrow(functions, [row]) for row in rows]
+    _check_alike(records[::-1], [_narrow(functions, [row]) for row in reversed(rows)])
+    return records
+
+
+def _check_alike(one: Any, other: Any) -> None:
+    if not are_alike(one, other):
+        raise StatefulFunctionError("a function of the job gives something else when it is called again")
+
+
 def _of_single_rows(records: Sequence[Sequence[Any]], text: str) -> list[str | None]:
     """Each saved row is made of one row."""
     makers = [any(_is_text(record, text) for record in of_row) for of_row in records]
@@ -142,7 +199,9 @@ class _Group:
         flat = [value for part in parts.values() for value in part]
         if aggregation.is_of_lists:
             if len(flat) > MOST_LISTED:
-                raise NotLocalError(f"a group has more than {MOST_LISTED:,} values, which are taken at once")
+                raise LargeGroupError(
+                    f"a group has more than {MOST_LISTED:,} values, which are taken at once"
+                )
             self.whole: Any = flat
             self.without: dict[int, Any] = {number: _rest(parts, number) or NOTHING for number in parts}
             return
@@ -163,13 +222,10 @@ class _Behind:
         self._steps, self._groups, self._text = steps, groups, text
         self._is_narrow = not any(isinstance(step, Aggregation) for step in steps)
         rows = self._saved({})
-        places = [
-            (key, at) for key, saved in rows.items() for at, one in enumerate(saved) if _is_text(one, text)
-        ]
-        if len(places) != 1:
-            raise NotLocalError("the row does not come out of its rows alone, or more than once")
-        self._key, self._at = places[0]
+        _check_alike(rows, self._saved({}))
+        self._key, self._at = _place_of(text, rows)
         self._count = len(rows[self._key])
+        _check_all_in(steps, {key: group.whole for key, group in groups.items()}, self._key)
 
     def without_each(self, count: int) -> list[str | None]:
         touched: dict[int, dict[Any, Any]] = defaultdict(dict)
@@ -208,17 +264,50 @@ def _saved(steps: Sequence[Step], pairs: Iterable[tuple[Any, Any]]) -> dict[Any,
     by_key = {key: _narrow(narrow, [(key, own_copy(value))]) for key, value in pairs}
     if rest is None:
         return by_key
-    aggregation = rest[0]
+    return _saved(rest[1:], _aggregated(rest[0], by_key))
+
+
+def _aggregated(aggregation: Step, by_key: Mapping[Any, Sequence[Any]]) -> Iterator[tuple[Any, Any]]:
+    """The groups of an aggregation of the records that other groups give."""
     assert isinstance(aggregation, Aggregation)
     groups: dict[Any, list[Any]] = defaultdict(list)
     for records in by_key.values():
         for key, value in records:
             groups[key].append(value)
-    combined = (
-        (key, values if aggregation.is_of_lists else together(aggregation.merger, values))
-        for key, values in groups.items()
-    )
-    return _saved(rest[1:], combined)
+    for key, values in groups.items():
+        yield key, values if aggregation.is_of_lists else together(aggregation.merger, values)
+
+
+def _place_of(text: str, saved: Mapping[Any, Sequence[Any]]) -> tuple[Any, int]:
+    """The key and the place of a saved record. Raises NotLocalError unless there is one."""
+    places = [
+        (key, at) for key, of_key in saved.items() for at, one in enumerate(of_key) if _is_text(one, text)
+    ]
+    if len(places) != 1:
+        raise NotLocalError("the row does not come out of its rows alone, or more than once")
+    return places[0]
+
+
+def _check_all_in(steps: Sequence[Step], groups: Mapping[Any, Any], last: Any) -> None:
+    """Raises NotLocalError."""
+    if not _are_all_in(steps, groups, last):
+        raise NotLocalError(
+            "its rows are also in groups that are not in it, and whose other rows are not here"
+        )
+
+
+def _are_all_in(steps: Sequence[Step], groups: Mapping[Any, Any], last: Any) -> bool:
+    """Do aggregated groups all go into the group `last` of the last aggregation?
+
+    Of those that do, all rows are here. Another one may have more, and go there, too, without one of them.
+    """
+    narrow, rest = _parted(steps)
+    if rest is None:
+        return True
+    by_key = {key: _narrow(narrow, [(key, own_copy(value))]) for key, value in groups.items()}
+    if any(isinstance(step, Aggregation) for step in rest[1:]):
+        return all(by_key.values()) and _are_all_in(rest[1:], dict(_aggregated(rest[0], by_key)), last)
+    return all(any(key == last for key, _ in records) for records in by_key.values())
 
 
 def _shown(record: Any) -> str:

@@ -27,10 +27,12 @@ from spark_agent.delivery.settings import EAGER, AgentSettings, WatchedRows
 from spark_agent.driver.partitions import absolute
 from spark_agent.driver.replay.outputs import Outputs, uri
 from spark_agent.driver.replay.report import MAX_VALUES, Report
+from spark_agent.driver.replay.taken_values import TakenValues
 from spark_agent.worker.guard.refusals import ReplayRefused
 
 if TYPE_CHECKING:
     from spark_agent.driver.event_publisher import EventPublisher
+    from spark_agent.driver.monkeypatch import Patches
     from spark_agent.driver.nodes import Node
 
 _lock = threading.RLock()
@@ -88,12 +90,20 @@ class Replay:
         self.outputs = Outputs(os.path.join(self.sandbox, OUTPUTS), self.report.differs, stand_ins)
         self._nodes: dict[int, tuple[str, str]] = {}  # number -> name and call site
         self._sinks: dict[int, dict[str, Any]] = {}
-        self._gave: set[str] = set()  # actions that give the program values
+        self._taken = TakenValues()
+        self._taken_before: list[str] | None = None  # the sink that is asked about
+        self._has_influence = False  # is it written?
         self._unplanned: dict[str, dict[str, Any]] = {}  # sinks without a node so far, by where they write
         self._restriction: Any = None
         self._has_named = False  # has an application of the original's name begun?
         #: The functions of nodes by their numbers, where the influence of rows is asked for.
         self.functions: dict[int, Any] | None = {} if "influence" in spec else None
+
+    @property
+    def _asked(self) -> Mapping[str, Any]:
+        """The row whose influence is asked for; empty if none is."""
+        asked: Mapping[str, Any] = self.spec.get("influence") or {}
+        return asked
 
     def started(self) -> dict[str, Any]:
         """What `application_started` says of it."""
@@ -141,9 +151,16 @@ class Replay:
         events.observe = self._observe
         events.on_skipped = self._skipped
 
+    def watch(self, patches: Patches) -> None:
+        """Notice the values that the program takes, where that is asked for."""
+        if self.functions is not None:
+            self._taken.watch(patches)
+
     def end(self) -> None:
         """The application has ended."""
         self._restriction.end()
+        if self.functions is not None and not self._has_influence:
+            self._write_influence({"why": "the agent follows the rows of saveAsTextFile only"})
         self.report.write()
 
     def _observe(self, event_type: str, fields: Mapping[str, Any]) -> None:
@@ -155,6 +172,8 @@ class Replay:
         if fields["kind"] == "source":
             self._restriction.of_frame(number, name, site)
         elif fields["kind"] == "sink" and number not in self._sinks:
+            if number == self._asked.get("node"):
+                self._taken_before = self._taken.names
             self._sinks[number] = self._sink_of(number, name, site, fields.get("dataset") or {})
 
     def _sink_of(self, number: int, name: str, site: str, dataset: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,7 +184,8 @@ class Replay:
             site = site or sink["call_site"]
             self.report.update(sink, node=number, name=name, call_site=site, format=format)
             return sink
-        self._gave.add(name)
+        if number not in self._asked.get("kept", ()):
+            self._taken.add(name)
         return self.report.sink(_entry(number, name, site))
 
     # -- sources ---------------------------------------------------------------------------------------
@@ -210,18 +230,24 @@ class Replay:
 
     def saves(self, sink: Node) -> None:
         """A sink is about to save its records: compute the influence of the rows, if that is asked for."""
-        asked = self.spec.get("influence")
-        if asked is None or self.functions is None or asked["node"] != sink.number:
+        asked = self._asked
+        if self.functions is None or asked["node"] != sink.number:
             return
-        if self._gave:
-            names = ", ".join(sorted(self._gave))
+        if self._taken.names:
+            names = ", ".join(self._taken.names)
             result = {"why": f"the program took values from {names}, which its functions may use"}
         else:
             from spark_agent.driver.replay.local_evaluation import influence_of  # loads PySpark
 
             result = influence_of(sink, self.functions, self.spec["sources"], asked["text"])
+        self._write_influence(result)
+
+    def _write_influence(self, result: Mapping[str, Any]) -> None:
+        """With what gave the program values before."""
+        self._has_influence = True
+        taken = self._taken.names if self._taken_before is None else self._taken_before
         with open(os.path.join(self.sandbox, INFLUENCE), "w", encoding="utf-8") as file:
-            json.dump(result, file)
+            json.dump({**result, "taken": taken}, file)
 
     def gave(self, settings: AgentSettings, sink: Node, records: list[Any]) -> None:
         """The records that an action gave the program."""

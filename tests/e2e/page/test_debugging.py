@@ -16,12 +16,17 @@ from playwright.sync_api import expect
 from lineage_api.app import create_app
 from lineage_service.lineage import (
     ChangedOutput,
+    FailingOutput,
+    Influence,
+    InfluentialRow,
     OutputDifferences,
     Refusal,
     Replay,
     ReplayedOutput,
     Replays,
     ReplayStep,
+    Sift,
+    SiftedRow,
     StepRecord,
     UsedRows,
 )
@@ -29,6 +34,7 @@ from spark_agent import contract
 from tests.support.e2e.browser import opened, served, violations
 from tests.support.failed_applications import StoredFailures, run_failed
 from tests.support.file_applications import APP as FAILED_APP
+from tests.support.file_applications import questions_of, splits_of
 from tests.support.flat_maps import APP, SINK, add_flat_map
 from tests.support.lanes import sampled
 from tests.support.lineage_messages import event
@@ -144,7 +150,7 @@ def replays_of(path: Path) -> Replays:
     refused = replace(
         first, replay="9", steps=None, verdict="refused", outputs=(), refused=(refusal,), notes=()
     )
-    return Replays(application_id=APP, replays=(refused, without, first))
+    return Replays(application_id=APP, replays=(refused, without, first), influences=(), sifts=())
 
 
 @pytest.fixture(scope="module")
@@ -396,3 +402,37 @@ def test_axe_finds_nothing_serious(browser, url, theme):
                 expect(page.locator("button.mark").first).to_be_visible()
             assert violations(page) == [], address
         assert page.errors == []
+
+
+def test_why_shows_what_influences_and_sifts_have_found(page, tmp_path):
+    rows = ["Graz,1.5", "Linz,2"]
+    for name in ("in.csv", "out.csv"):
+        (tmp_path / name).write_text("".join(f"{row}\n" for row in rows))
+    read, written = (splits_of(tmp_path / name) for name in ("in.csv", "out.csv"))
+    queries = questions_of(tmp_path, read, [len(rows)], written=written)
+    output = FailingOutput(path=str(tmp_path / "out.csv"), row=1, line=2, text="Linz,2")
+    row = {"record": "0#1", "path": str(tmp_path / "in.csv"), "row": 1, "line": 2, "text": "Linz,2"}
+    moving = InfluentialRow(**row, change=0.5, failed=False, without="Linz,1.5", estimated=False)
+    gone = replace(moving, change=None, without=None)
+    about = {"application_id": FAILED_APP, "tests": 1, "sandbox": "/x", "seconds": 1.0, "notes": (MARKUP,)}
+    influence = Influence(
+        **about, influence="8", output=output, inputs=(gone, moving), total=2, way="folds", why="",
+        whole=False, exact=True,
+    )  # fmt: skip
+    sift = Sift(
+        **about, sift="9", test=f"a row for which {MARKUP} holds", rows=(SiftedRow(**row),), total=1, of=2,
+        outputs=(output,), sufficient=True, necessary=True, minimal=True, whole=False, unresolved=0,
+        exact=True, saved=None,
+    )  # fmt: skip
+    again = Replays(application_id=FAILED_APP, replays=(), influences=(influence,), sifts=(sift,))
+    with served(create_app(queries, read_replays=lambda _: again)) as address:
+        page.goto(f"{address}#/app/{FAILED_APP}/why?record=write%230%231&node=2")
+        items = page.locator("section[aria-label='Its replays'] > div > ul > li")
+        expect(items).to_have_count(2)
+        expect(items.first).to_contain_text("Influence 8, without each of its 2 input rows:")
+        expect(items.first.locator("li").first).to_contain_text("gone")
+        expect(items.first.get_by_label("moves it by 0.5")).to_be_visible()
+        expect(items.last).to_contain_text(f"1 of 2 input rows is enough for a row for which {MARKUP} holds:")
+        assert violations(page) == []
+        items.last.locator("li a").click()
+        expect(page.locator("h1")).to_contain_text("Linz,2")

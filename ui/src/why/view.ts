@@ -28,6 +28,7 @@ import { fetchDirectedTrace } from "../trace/queries";
 import { remarkText } from "../trace/sentences";
 import { placeOf, readable, shortened, textOf } from "../trace/texts";
 import type { View, ViewContext } from "../view";
+import { influenceItem, influencesOf, siftItem, siftsOf } from "./reruns";
 import { failuresOn, linesOf, outputOf, replaysOf, type Way, wayOf } from "./sentences";
 import { slowList } from "./slow";
 
@@ -142,12 +143,9 @@ export function whyView(container: HTMLElement, context: ViewContext, first: Why
   };
 
   const replays = async ({ application }: WhyRoute, way: Way, signal: AbortSignal): Promise<Child> => {
-    const all = replaysOf(way, (await context.client.replays(application, { signal })).replays);
-    if (all.length === 0) return notice("empty", "None on the service's machine.");
-    return h(
-      "ul",
-      {},
-      all.map(({ replay, verdict, rows }) =>
+    const answer = await context.client.replays(application, { signal });
+    const items = [
+      ...replaysOf(way, answer.replays).map(({ replay, verdict, rows }) =>
         h(
           "li",
           {},
@@ -156,7 +154,10 @@ export function whyView(container: HTMLElement, context: ViewContext, first: Why
           h("strong", {}, verdict),
         ),
       ),
-    );
+      ...influencesOf(way, answer.influences).map((influence) => influenceItem(application, influence)),
+      ...siftsOf(way, answer.sifts).map((sift) => siftItem(application, sift)),
+    ];
+    return items.length === 0 ? notice("empty", "None on the service's machine.") : h("ul", {}, items);
   };
 
   update(first);

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lineage_service.replays.sift.candidates import Candidates
-from lineage_service.replays.sift.odd_rows import odd_first
 from lineage_service.replays.sift.ready_test import ready_test
-from lineage_service.replays.sift.smallest_rows import OutOfTimeError, SmallestRows, Subset
 from lineage_service.replays.specification import Plan
+from spark_agent.contract.odd_rows import odd_first
 from spark_agent.contract.row_sets import ranges_of, rows_in
+from spark_agent.contract.smallest_rows import OutOfTimeError, SmallestRows, Subset
 
 Test = Callable[[Subset], bool]
 

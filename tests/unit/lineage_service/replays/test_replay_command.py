@@ -94,7 +94,9 @@ def test_an_output_row_comes_out_again_from_its_input_rows(
     assert (used["path"], used["rows"]) == (str(job.input), [[0, 1]])
     assert answer["application"] == "app-2"
     assert job.state() == before
-    [kept] = replays_of(job.folder / "home", APP).replays
+    again = replays_of(job.folder / "home", APP)
+    [kept] = again.replays
+    assert (again.influences, again.sifts) == ((), ())
     assert (kept.replay, kept.verdict, kept.total) == ("1", "reproduced", 4)
     assert replays_of(job.folder / "home", "another").replays == ()
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from lineage_service.cli import main
+from lineage_service.replays.reports import replays_of
 from tests.support.file_applications import APP, questions_of, splits_of
 from tests.support.processes import still_running
 
@@ -28,7 +29,8 @@ from spark_agent.driver.replay import replay
 spec = replay.current().spec
 sandbox, report = spec["sandbox"], {"application": "app-2", "refused": [], "differences": []}
 report["sources"] = [{"node": one["node"], "name": "textFile", "way": "literal"} for one in spec["sources"]]
-lines = [line for source in spec["sources"] for part in source["texts"].values() for line in part]
+lines = [line for source in spec["sources"] for part in source.get("texts", {}).values()
+         for line in part]
 ACT
 with open(sandbox + "/out/part-00000", "w") as file:
     file.write("".join(line + "\\n" for line in lines))
@@ -39,6 +41,10 @@ END
 """
 
 
+#: What the agent says where it cannot follow the saved row.
+NOT_FOLLOWED = (
+    'json.dump({"why": "join has several inputs", "taken": []}, open(sandbox + "/influence.json", "w"))'
+)
 DIES = "json.dump(report, open(sandbox + '/report.json', 'w')); sys.exit(7)"
 
 
@@ -78,6 +84,8 @@ def test_the_rows_of_one_wrong_output_are_enough(job: Job, capsys: pytest.Captur
     assert [output["row"] for output in sift["outputs"]] == [2, 3]
     assert (sift["tests"], sift["of"], sift["whole"], sift["unresolved"]) == (2, 1, False, 0)
     assert (sift["sufficient"], sift["necessary"], sift["minimal"], sift["exact"]) == (True,) * 4
+    [kept] = replays_of(job.folder / "home", APP).sifts
+    assert (kept.test, kept.rows[0].text) == ("a row for which line.startswith('Wien') holds", "Wien,3")
 
 
 def test_where_the_lineage_does_not_fail_all_rows_are_sifted(
@@ -100,7 +108,7 @@ def test_what_the_run_did_not_read_as_the_original_is_not_sifted(
     said = capsys.readouterr().err
     assert "nothing can be sifted: textFile was not restricted: the run did not read it as" in said
     assert job.run("influence", f"{job.output}:2", act=UNSEEN) == 1
-    assert "nothing can be said: a source cannot be restricted to its rows" in capsys.readouterr().err
+    assert "nothing can be said: textFile was not read as in the original" in capsys.readouterr().err
 
 
 def test_a_crash_without_the_rows_says_nothing_of_them(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,10 +118,10 @@ def test_a_crash_without_the_rows_says_nothing_of_them(job: Job, capsys: pytest.
     assert (sift["total"], sift["unresolved"], sift["necessary"]) == (1, 1, None)
     assert job.run("sift", "--fails", "line == 'Linz,2'", act=act) == 0
     assert "necessary: whether the job fails without them is not known" in capsys.readouterr().out
-    assert job.run("influence", f"{job.output}:2", "--json", act=act) == 0
+    assert job.run("influence", f"{job.output}:2", "--json", act=act, end=NOT_FOLLOWED) == 0
     influence = answer_of(capsys)
     assert (influence["exact"], influence["inputs"][0]["failed"]) == (False, True)
-    assert job.run("influence", f"{job.output}:2", act=act) == 0
+    assert job.run("influence", f"{job.output}:2", act=act, end=NOT_FOLLOWED) == 0
     assert f"failed  {job.input}:2  Linz,2" in capsys.readouterr().out
 
 
@@ -182,17 +190,64 @@ def test_the_output_without_each_row_comes_of_folds_or_of_runs(
     job: Job, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folded = 'json.dump({"node": 0, "without": ["Linz,1.5"]}, open(sandbox + "/influence.json", "w"))'
-    for end, way, without, change in ((folded, "folds", "Linz,1.5", 0.5), ("", "runs", None, None)):
+    for end, way, without, change in ((folded, "folds", "Linz,1.5", 0.5), (NOT_FOLLOWED, "runs", None, None)):
         assert job.run("influence", f"{job.output}:2", "--json", end=end) == 0
         influence = answer_of(capsys)
         [row] = influence["inputs"]
         assert (influence["way"], influence["total"], influence["exact"]) == (way, 1, True)
         assert (row["text"], row["without"], row["change"]) == ("Linz,2", without, change)
-    assert influence["why"] == "the agent followed no saved row of its sink"
-    assert job.run("influence", f"{job.output}:2") == 0
+    assert (influence["why"], influence["whole"]) == ("join has several inputs", False)
+    again = replays_of(job.folder / "home", APP)
+    assert [of.way for of in again.influences] == ["runs", "folds"]  # the newest first
+    assert (again.replays, again.influences[0].inputs[0].text) == ((), "Linz,2")
+    assert replays_of(job.folder / "home", "another").influences == ()
+    assert job.run("influence", f"{job.output}:2", end=NOT_FOLLOWED) == 0
     assert f"gone  {job.input}:2  Linz,2" in capsys.readouterr().out
     assert job.run("influence", f"{job.output}:2", act="lines = []") == 3
-    assert "does not come out again from its input rows alone" in capsys.readouterr().err
+    assert "the row does not come out again, not even of all input rows" in capsys.readouterr().err
+
+
+#: Reads its input as the agent would, without the rows that the spec names.
+ALL_BUT = """
+left_out = {source["node"]: source["splits"] for source in spec["sources"] if spec["mode"] == "without"}
+rows = {first for split in left_out.get(0, ()) for first, _ in split["positions"]}
+if spec["mode"] != "only":
+    texts = open(INPUT).read().splitlines()
+    lines = [text for number, text in enumerate(texts) if number not in rows]
+"""
+TAKES = 'json.dump({"why": "...", "taken": ["count"]}, open(sandbox + "/influence.json", "w"))'
+
+
+def test_where_the_program_took_values_the_job_runs_on_all_rows_but_one(
+    job: Job, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = ALL_BUT.replace("INPUT", repr(str(job.input)))
+    assert job.run("influence", f"{job.output}:2", "--json", act=script, end=TAKES) == 0
+    influence = answer_of(capsys)
+    assert (influence["way"], influence["whole"], influence["exact"]) == ("runs", True, True)
+    assert influence["why"] == "the program took values from count, which its functions may use"
+    assert influence["tests"] == 3
+    assert [(row["text"], row["without"]) for row in influence["inputs"]] == [("Linz,2", None)]
+
+
+def test_what_the_agent_does_not_say_is_not_taken_for_none(
+    job: Job, capsys: pytest.CaptureFixture[str]
+) -> None:
+    act = ALL_BUT.replace("INPUT", repr(str(job.input)))
+    assert job.run("influence", f"{job.output}:2", "--json", act=act) == 0
+    influence = answer_of(capsys)
+    assert (influence["whole"], influence["tests"]) == (True, 3)
+    assert influence["why"] == "the agent did not say what values the program took"
+
+
+def test_what_comes_out_of_all_rows_only_is_run_on_all_rows(
+    job: Job, capsys: pytest.CaptureFixture[str]
+) -> None:
+    act = ALL_BUT.replace("INPUT", repr(str(job.input))) + "lines = lines if len(lines) >= 3 else []"
+    assert job.run("influence", f"{job.output}:2", "--json", act=act) == 0
+    influence = answer_of(capsys)
+    assert (influence["way"], influence["whole"], influence["exact"]) == ("runs", True, True)
+    assert influence["why"] == "the row does not come out again from its input rows alone"
 
 
 WAITS = "open(sandbox + '/pid', 'w').write(str(os.getpid())); import time; time.sleep(600)"

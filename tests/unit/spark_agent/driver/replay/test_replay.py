@@ -224,12 +224,23 @@ def test_a_dropped_record_is_named_by_the_node_before(replay: Replay) -> None:
     assert fields["skipped_total"] == 9
 
 
-def test_what_an_action_gave_the_program_is_not_folded(tmp_path: Path) -> None:
-    replay = Replay(spec(tmp_path, influence={"node": 7, "text": "x"}))
+def result_of(folder: Path, **asked: Any) -> Any:
+    """What is said of the influence, of a program that counted before it saved."""
+    replay = Replay(spec(folder, influence={"node": 7, "text": "x", **asked}))
     replay._restriction = Restriction()
     replay._observe(contract.NODE_REGISTERED, registered(3, "count", "sink"))
     replay.redirected(7, "saveAsTextFile", "job.py:3", "/data/out", "text")
     replay._observe(contract.NODE_REGISTERED, registered(7, "saveAsTextFile", "sink"))
     replay.saves(Node(7, "saveAsTextFile"))
-    result = json.loads((tmp_path / "influence.json").read_text())
-    assert result == {"why": "the program took values from count, which its functions may use"}
+    return json.loads((folder / "influence.json").read_text())
+
+
+def test_what_an_action_gave_the_program_is_not_folded(tmp_path: Path) -> None:
+    why = "the program took values from count, which its functions may use"
+    assert result_of(tmp_path) == {"why": why, "taken": ["count"]}
+    assert result_of(tmp_path, kept=[4])["taken"] == ["count"]
+
+
+def test_what_is_the_same_without_another_row_does_not_count(tmp_path: Path) -> None:
+    result = result_of(tmp_path, kept=[3])
+    assert (result["taken"], "took values" in result["why"]) == ([], False)

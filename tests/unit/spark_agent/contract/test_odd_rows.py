@@ -6,9 +6,9 @@ from itertools import islice
 
 import pytest
 
-from lineage_service.replays.sift.odd_rows import odd_first
 from perf.workloads import planted_inputs
 from perf.workloads.planted_inputs import GROUP
+from spark_agent.contract.odd_rows import odd_first
 
 
 @pytest.mark.parametrize(
