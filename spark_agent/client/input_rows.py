@@ -5,9 +5,9 @@ Promises a text only where it is what the job read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from spark_agent.client.http import ApiClient
 from spark_agent.client.trace_starts import Start, queries_of
@@ -15,7 +15,7 @@ from spark_agent.contract.row_sets import count_rows, ranges_of, rows_in
 from spark_agent.driver import partitions
 from spark_agent.driver.replay.rebuilt_rdds import RowsOfSource
 
-__all__ = ["MOST_TEXTS", "InputRows", "input_rows"]
+__all__ = ["MOST_TEXTS", "InputRows", "NamedRow", "input_rows"]
 
 #: Of each source: the most that the API gives. Rows of larger sets are read from their files.
 MOST_TEXTS = 10_000
@@ -25,6 +25,17 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 Source = Mapping[str, Any]
 """A source in the JSON shape of a row set."""
+
+
+class NamedRow(NamedTuple):
+    """A record of a source. `path`, `row` and `text` are None where they are not known."""
+
+    source: int
+    split: int
+    position: int
+    path: str | None
+    row: int | None
+    text: str | None
 
 
 @dataclass(frozen=True)
@@ -69,6 +80,25 @@ class InputRows:
             for file in self.of_source[number].source.get("files", ())
             if _has_changed(file)
         ]
+
+    @property
+    def named(self) -> list[NamedRow]:
+        """Each of them, with the row of a file that it is, where that is known."""
+        return [
+            row
+            for number, rows in self.of_source.items()
+            if not rows.source["whole"]
+            for row in _named(number, rows.source)
+        ]
+
+    def only(self, chosen: Iterable[NamedRow]) -> InputRows:
+        """Those that are chosen, of `named`."""
+        places: dict[int, set[tuple[int, int]]] = {number: set() for number in self.of_source}
+        for row in chosen:
+            places[row.source].add((row.split, row.position))
+        return replace(
+            self, of_source={number: _only(rows, places[number]) for number, rows in self.of_source.items()}
+        )
 
     def taken(self, predicate: Callable[[str], Any]) -> InputRows | None:
         """Those whose text `predicate` takes; None where not all texts are known."""
@@ -115,6 +145,21 @@ def _one(sources: Sequence[Source]) -> RowsOfSource:
     files = {file["path"]: file for source in sources for file in source.get("files", ())}
     joined = {**first, "splits": _splits(places), "files": list(files.values())}
     return RowsOfSource(joined, _texts(joined, texts))
+
+
+def _named(number: int, source: Source) -> Iterator[NamedRow]:
+    listed = source["listed"] if count_rows(source) == len(source["listed"]) else None
+    for at, (split, position) in enumerate(_places(source)):
+        row = {} if listed is None else listed[at]
+        yield NamedRow(number, split, position, row.get("path"), row.get("row"), row.get("text"))
+
+
+def _only(rows: RowsOfSource, places: Collection[tuple[int, int]]) -> RowsOfSource:
+    if rows.source["whole"]:
+        return rows
+    source = {**rows.source, "splits": _splits(place for place in _places(rows.source) if place in places)}
+    texts = None if rows.texts is None else dict(_with_texts(rows))
+    return RowsOfSource(source, _texts(source, texts))
 
 
 def _taken(rows: RowsOfSource, predicate: Callable[[str], Any]) -> RowsOfSource:

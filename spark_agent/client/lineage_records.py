@@ -18,6 +18,7 @@ from spark_agent.client.application import Application, normal_path
 from spark_agent.client.chosen_records import ChosenRecords
 from spark_agent.client.http import TraceError
 from spark_agent.client.input_rows import InputRows, input_rows
+from spark_agent.client.left_out_rows import Influence, Sift, influence_of, sift_of
 from spark_agent.client.missing_rows import MissingRow
 from spark_agent.client.replay_report import Step
 from spark_agent.client.replays import Chosen
@@ -207,6 +208,24 @@ class LineageRecords:
                 raise TraceError("the rows that are to be left out are of another application")
             return chosen.replay_without(without._input_rows())
         return chosen.replay_without(chosen.rows_with(without))
+
+    def influence(self) -> Influence:
+        """How far this output row, of a text file, moves without each of its input rows.
+
+        Its operations are folded where they are associative, and else run again without each row. What the
+        program has taken from Spark stays as it is. `print` shows it. Raises TraceError.
+        """
+        return influence_of(self._of_one_operation())
+
+    def sift(self, test: Callable[[str], Any], seconds: float | None = None) -> Sift:
+        """The fewest input rows of these output rows on which `test` still holds for an output row.
+
+        After so many `seconds` the best answer so far is given. `print` shows it. Raises TraceError.
+        """
+        chosen = self
+        if self._starts is None and not self._direction:
+            chosen = self.filter(test)
+        return sift_of(chosen._of_one_operation(), test, seconds)
 
     def rdd(self) -> Any:
         """These records as an RDD of what the operation gave: objects of Python, for any operation of RDDs.

@@ -23,10 +23,10 @@ from spark_agent.driver.replay.rebuilt_rdds import Choice, Rebuilt, SourceRead, 
 from spark_agent.driver.session import Session
 from spark_agent.sql.rerun.rerun import CannotRerunError
 
-__all__ = ["Chosen", "running_agent"]
+__all__ = ["OF_TEXT", "Chosen", "check_files", "running_agent"]
 
 #: The action whose output rows are the texts of its records.
-_OF_TEXT = "saveAsTextFile"
+OF_TEXT = "saveAsTextFile"
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Chosen:
         else:
             again, notes = self.again(), self.rows.how
             mode, asked, count, of = "only", self.rows.asked, self.rows.count, self.rows.of
-        dataset = again.rdd if self.name == _OF_TEXT else None
+        dataset = again.rdd if self.name == OF_TEXT else None
         again.rdd.report = ReplayReport(mode, count, of, again.sources, False, notes, asked, dataset)
         return again.rdd
 
@@ -137,7 +137,7 @@ class Chosen:
                 "none of these rows is an input of this RDD, or the condition takes none: nothing would be "
                 "left out"
             )
-        _check_files(left_out, left_out.of_source)
+        check_files(left_out, left_out.of_source)
         again = rebuilt(self.session, self.recipe, left_out.of_source, is_without=True)
         again.rdd.report = ReplayReport(
             "without", left_out.count, left_out.of, again.sources, False, left_out.how
@@ -160,13 +160,13 @@ class Chosen:
             self.session, self.recipe, self.rows.of_source, keeps_places=keeps_places, chosen=chosen or {}
         )
         read = {source.number for source in again.sources if source.way != "literal"}
-        _check_files(self.rows, read & self.rows.of_source.keys())
+        check_files(self.rows, read & self.rows.of_source.keys())
         return again
 
     def again_of_all(self) -> Rebuilt:
         """The RDD of all rows, with records at the places that they had."""
         if self.starts is not None:
-            _check_files(self.rows, self.rows.of_source)
+            check_files(self.rows, self.rows.of_source)
         return rebuilt(self.session, self.recipe, {}, is_without=True, keeps_places=True)
 
 
@@ -187,7 +187,8 @@ def _by_places(operation: str) -> str:
     )
 
 
-def _check_files(rows: InputRows, numbers: Iterable[int]) -> None:
+def check_files(rows: InputRows, numbers: Iterable[int]) -> None:
+    """Raises TraceError where files of these sources are not as the job read them."""
     changed = rows.changed_files(numbers)
     if changed:
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""

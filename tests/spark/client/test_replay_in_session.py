@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import operator
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -269,3 +270,66 @@ def test_a_loop_keeps_no_recipes(ran: Ran) -> None:
     assert active.session.recipes.of(number) is None
     with pytest.raises(TraceError, match="keep it in a variable"):
         found_again.replay()
+
+
+# -- influences and sifts ------------------------------------------------------------------------------------
+
+
+def counts_of(documents: list[str]) -> dict[str, str]:
+    words = Counter(word for line in documents for word, _ in name_and_word(line))
+    return {word: f"{word},{count}" for word, count in words.items()}
+
+
+def own_words_of(documents: list[str]) -> dict[str, str]:
+    names: dict[str, set[str]] = {}
+    for word, name in (pair for line in documents for pair in name_and_word(line)):
+        names.setdefault(word, set()).add(name)
+    own = Counter(name for of_word in names.values() if len(of_word) == 1 for name in of_word)
+    return {name: f"{name},{count}" for name, count in own.items()}
+
+
+def joined_of(documents: list[str]) -> dict[str, str]:
+    texts = Counter(line.partition("|")[0] for line in documents)
+    names = dict(line.split("|") for line in NAMES)
+    return {names[name]: f"{names[name]}: {count}" for name, count in texts.items()}
+
+
+@pytest.mark.parametrize(
+    ("output", "key", "oracle", "way"),
+    [
+        ("counts", "the", counts_of, "folds"),
+        ("own", "c", own_words_of, "runs"),
+        ("joined", "Ann", joined_of, "runs"),
+    ],
+)
+def test_an_influence_in_the_session_is_what_the_job_gives_without_each_row(
+    ran: Ran, output: str, key: str, oracle: Any, way: str
+) -> None:
+    was = oracle(DOCUMENTS)[key]
+    influence = ran.row(output, was).influence()
+    assert (influence.output, influence.way, influence.exact) == (was, way, True), influence
+    documents = [row for row in influence.inputs if row.path and row.path.endswith("documents.txt")]
+    assert documents
+    for row in documents:
+        assert row.text == DOCUMENTS[row.row or 0]
+        rest = [line for line in DOCUMENTS if line != row.text]
+        assert row.without == oracle(rest).get(key), row
+    names = [row for row in influence.inputs if row not in documents]
+    assert [(row.text, row.without) for row in names] == ([("a|Ann", None)] if output == "joined" else [])
+    assert str(influence).startswith(was)
+
+
+def test_a_sift_in_the_session_gives_the_fewest_rows(ran: Ran) -> None:
+    def fails(text: str) -> bool:
+        return int(text.split(",")[1]) > 2
+
+    ((path, row, _),) = [part for part in part_rows(ran.folder / "counts") if part[2] == "the,5"]
+    sift = trace(str(path)).row(row).sift(fails)
+    assert (len(sift.rows), sift.of, sift.minimal, sift.exact) == (3, 5, True, True), sift
+    assert all("the" in (of.text or "") for of in sift.rows)
+    assert sift.necessary is True
+    assert "3 of 5 rows are enough" in str(sift)
+    with pytest.raises(TraceError, match="the test holds for none"):
+        trace(str(path)).row(row).sift(lambda text: False)
+    with pytest.raises(TraceError, match="only rows of saveAsTextFile"):
+        trace(ran.counts).key("cat").influence()
