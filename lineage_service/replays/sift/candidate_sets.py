@@ -7,14 +7,14 @@ rows that are not in its lineage.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from lineage_service.lineage import SourceRow
 from lineage_service.queries import Queries, RowSetQuery, StartQuery
 from lineage_service.replays.errors import ReplayError
 from lineage_service.replays.original import Original
-from lineage_service.replays.sift.candidates import Candidates, Row
+from lineage_service.replays.sift.candidates import Candidates, Row, rows_of
 from lineage_service.replays.specification import RowTexts, Source, row_set_json, with_places
 from lineage_service.replays.taken_rows import with_taken_rows
 from spark_agent.contract.row_sets import count_rows, rows_in
@@ -70,17 +70,21 @@ class CandidateSets:
                 self._note(f"{source['name']} was read whole: {source.get('why')}")
         if row_set["complete"] is False:
             self._note("the lineage is not complete: rows that it takes may be missing")
+        taken: frozenset[Row] = frozenset()
         if has_taken:
-            row_set = self._with_taken(starts, row_set)
-        return self._of_sources(row_set["sources"], "the rows that it was made of")
+            row_set, taken = self._with_taken(starts, row_set)
+        return self._of_sources(row_set["sources"], "the rows that it was made of", taken=taken)
 
-    def _with_taken(self, starts: Sequence[StartQuery], row_set: dict[str, Any]) -> dict[str, Any]:
+    def _with_taken(
+        self, starts: Sequence[StartQuery], row_set: dict[str, Any]
+    ) -> tuple[dict[str, Any], frozenset[Row]]:
         is_failure = any(start.failure is not None for start in starts)
         before = None if is_failure else min((record["node"] for record in row_set["asked"]), default=None)
-        row_set, note = with_taken_rows(self._queries, self._application_id, row_set, before)
-        if note:
-            self._note(note)
-        return row_set
+        extended, note = with_taken_rows(self._queries, self._application_id, row_set, before)
+        if not note:
+            return row_set, frozenset()
+        self._note(note)
+        return extended, rows_of(extended["sources"]) - rows_of(row_set["sources"])
 
     def _whole(self, candidates: Candidates) -> Candidates:
         """All rows of the same sources. Raises ReplayError where they are too many."""
@@ -89,7 +93,9 @@ class CandidateSets:
             sources, "the rows of the lineage alone do not fail, and all rows of the inputs", is_whole=True
         )
 
-    def _of_sources(self, sources: Sequence[Source], what: str, *, is_whole: bool = False) -> Candidates:
+    def _of_sources(
+        self, sources: Sequence[Source], what: str, *, is_whole: bool = False, taken: Collection[Row] = ()
+    ) -> Candidates:
         total = sum(map(count_rows, sources))
         if total > _MOST_ROWS:
             raise ReplayError(
@@ -97,7 +103,7 @@ class CandidateSets:
             )
         placed = with_places(self._application_id, sources, self._texts)
         shown = {} if is_whole else self._shown(placed)
-        return Candidates(placed, is_whole=is_whole, shown=shown)
+        return Candidates(placed, is_whole=is_whole, shown=shown, taken=taken)
 
     def _shown(self, sources: Sequence[Source]) -> dict[Row, str]:
         """The texts of rows of scans; none if they are many."""

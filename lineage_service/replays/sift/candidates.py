@@ -15,7 +15,7 @@ from typing import Any
 from lineage_service.replays.specification import Plan, Source
 from spark_agent.contract.row_sets import ranges_of, rows_in
 
-__all__ = ["Candidates", "Row"]
+__all__ = ["Candidates", "Row", "rows_of"]
 
 #: Rows of scans that a job's process keeps from one run to the next, so that it reads no file again.
 _MOST_KEPT = 100_000
@@ -27,14 +27,19 @@ class Candidates:
     """Rows of `sources`, in the JSON shape of a row set; sources that are meant whole stay so.
 
     They have texts or blocks, as of `with_places`. `is_whole`: they are all rows of the inputs. `shown` are
-    texts of rows that no run reads.
+    texts of rows that no run reads. `taken` are those that the program took before it wrote.
     """
 
     def __init__(
-        self, sources: Sequence[Source], *, is_whole: bool = False, shown: Mapping[Row, str] | None = None
+        self,
+        sources: Sequence[Source],
+        *,
+        is_whole: bool = False,
+        shown: Mapping[Row, str] | None = None,
+        taken: Collection[Row] = (),
     ) -> None:
-        self.sources, self.is_whole = tuple(sources), is_whole
-        self.rows: tuple[Row, ...] = tuple(sorted(_rows_of(sources)))
+        self.sources, self.is_whole, self.taken = tuple(sources), is_whole, frozenset(taken)
+        self.rows: tuple[Row, ...] = tuple(sorted(rows_of(sources)))
         self._texts, self._shown = _texts_of(sources), shown or {}
         self._places = _places_of(sources)
 
@@ -89,7 +94,8 @@ class Candidates:
         """The rows that all of these have, too. They are of one application."""
         rows = set(self.rows).intersection(*(other.rows for other in others))
         numbers = [number for number, row in enumerate(self.rows) if row in rows]
-        return Candidates(self.plan(Plan(mode="only", sources=()), numbers).sources, shown=self._shown)
+        sources = self.plan(Plan(mode="only", sources=()), numbers).sources
+        return Candidates(sources, shown=self._shown, taken=self.taken)
 
     def whole_but(self, nodes: Collection[int], why: str) -> Candidates:
         """The same, where these sources cannot be restricted."""
@@ -102,11 +108,13 @@ class Candidates:
             ],
             is_whole=self.is_whole,
             shown=self._shown,
+            taken=self.taken,
         )
 
 
-def _rows_of(sources: Iterable[Source]) -> Iterable[Row]:
-    return (row for source in sources if not source["whole"] for row in _rows_of_source(source))
+def rows_of(sources: Iterable[Source]) -> frozenset[Row]:
+    """The rows that sources of a row set name."""
+    return frozenset(row for source in sources if not source["whole"] for row in _rows_of_source(source))
 
 
 def _rows_of_source(source: Source) -> Iterable[Row]:

@@ -32,7 +32,15 @@ from spark_agent import contract
 from spark_agent.contract.odd_rows import odd_first
 from spark_agent.contract.smallest_rows import OutOfTimeError, SmallestRows, Subset
 
-__all__ = ["CheckKind", "SiftRequest", "SiftSearch", "SourceRows", "output_row", "sifted_rows"]
+__all__ = [
+    "CheckKind",
+    "SiftRequest",
+    "SiftSearch",
+    "SourceRows",
+    "order_of_tests",
+    "output_row",
+    "sifted_rows",
+]
 
 CheckKind = Literal["fails", "test", "wrong", "crash"]
 Tested = dict[Subset, bool]
@@ -91,7 +99,7 @@ class SiftSearch:
         search = SmallestRows(
             len(candidates.rows),
             lambda numbers: self._fails(candidates, numbers),
-            _order(candidates),
+            order_of_tests(candidates),
             tested,
         )
         search.search()
@@ -159,7 +167,7 @@ class SiftSearch:
         self._unresolved.clear()
         try:
             if any(candidates.texts()) and len(candidates.rows) > 1 and not candidates.is_whole:
-                oddest = (_order(candidates)[0],)
+                oddest = (order_of_tests(candidates)[0],)
                 run = self._run(candidates, oddest)
                 tested[oddest] = self._judged(run, oddest)
                 if tested[oddest] and not self._read_whole(candidates, run):
@@ -259,9 +267,14 @@ class SiftSearch:
         )
 
 
-def _order(candidates: Candidates) -> Sequence[int]:
-    """The rows to try first."""
-    return () if candidates.is_whole else odd_first(candidates.texts())
+def order_of_tests(candidates: Candidates) -> Sequence[int]:
+    """The rows to try first: the oddest, with those that the program took before, then the others."""
+    if candidates.is_whole:
+        return ()
+    odd = odd_first(candidates.texts())
+    others = [number for number in odd if candidates.rows[number] not in candidates.taken]
+    taken = [number for number in odd if candidates.rows[number] in candidates.taken]
+    return [*others[:1], *taken, *others[1:]]
 
 
 def output_row(original: Original, record: AskedRecord) -> OutputRow:
