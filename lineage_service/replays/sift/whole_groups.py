@@ -25,7 +25,7 @@ def why_others_count(graph: Graph, node: int, *, most_groupings: int = 1) -> str
     groupings: dict[str, int] = {}
     for of in _on_the_way(graph, node):
         parents = before[of.node_id]
-        if of.kind == "operator" and not _is_known(of, parents):
+        if of.kind == "operator" and not (of.exact and _is_known(of, parents)):
             return f"{_in_words(of)} may look at rows that are not in its lineage"
         groupings[of.node_id] = _groupings(of, parents, groupings)
         if groupings[of.node_id] > most_groupings:

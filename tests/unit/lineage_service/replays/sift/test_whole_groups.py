@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from lineage_service.lineage import Edge, Graph, Node
@@ -64,6 +66,13 @@ def graph_of(chain: Chain) -> Graph:
 )
 def test_a_graph_and_why_other_rows_may_matter(chain: Chain, why: str) -> None:
     assert why_others_count(graph_of(chain), len(chain) - 1) == why
+
+
+def test_an_operation_of_which_only_a_bound_is_known_may_look_at_others() -> None:
+    chain: Chain = [("a", []), ("b", []), ("Join", [0, 1]), ("save!", [2])]
+    graph = graph_of(chain)
+    bound = [replace(node, exact=node.name != "Join") for node in graph.nodes]
+    assert why_others_count(replace(graph, nodes=tuple(bound)), 3).startswith("Join (job.py:2) may look at")
 
 
 def test_what_is_not_on_the_way_does_not_matter() -> None:
