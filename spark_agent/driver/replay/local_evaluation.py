@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from spark_agent.contract.half_groups import Estimate, estimate
+from spark_agent.contract.row_counterparts import counterpart
 from spark_agent.driver.nodes import Node
 from spark_agent.driver.replay.leave_one_out import (
     NOTHING,
@@ -224,7 +225,7 @@ class _Behind:
         rows = self._saved({})
         _check_alike(rows, self._saved({}))
         self._key, self._at = _place_of(text, rows)
-        self._count = len(rows[self._key])
+        self._before = [_shown(record) for record in rows[self._key]]
         _check_all_in(steps, {key: group.whole for key, group in groups.items()}, self._key)
 
     def without_each(self, count: int) -> list[str | None]:
@@ -242,12 +243,14 @@ class _Behind:
         ]
 
     def _row(self, rows: Mapping[Any, Sequence[Any]]) -> str | None:
-        saved = rows.get(self._key, ())
-        if len(saved) == self._count:
-            return _shown(saved[self._at])
-        if not saved:
-            return None
-        raise NotLocalError("the row's key has another number of rows without some of the input rows")
+        now = [_shown(record) for record in rows.get(self._key, ())]
+        if len(now) == 1 == len(self._before) or _are_told_apart(self._before, now):
+            return now[self._at]
+        was = self._before[self._at]
+        found = counterpart(was, self._before, now)
+        if not found.is_sure:
+            raise NotLocalError("its group gives several rows, and which one stands for it is not known")
+        return self._text if found.text == was else found.text
 
     def _saved(self, changed: Mapping[Any, Any]) -> dict[Any, list[Any]]:
         """The saved records by the key of their last aggregation, with some groups changed."""
@@ -276,6 +279,12 @@ def _aggregated(aggregation: Step, by_key: Mapping[Any, Sequence[Any]]) -> Itera
             groups[key].append(value)
     for key, values in groups.items():
         yield key, values if aggregation.is_of_lists else together(aggregation.merger, values)
+
+
+def _are_told_apart(before: Sequence[str], now: Sequence[str]) -> bool:
+    """Have both the same rows but for their numbers, each in a form of its own?"""
+    forms = [_NUMBER.sub("0", text) for text in before]
+    return len(set(forms)) == len(forms) and forms == [_NUMBER.sub("0", text) for text in now]
 
 
 def _place_of(text: str, saved: Mapping[Any, Sequence[Any]]) -> tuple[Any, int]:

@@ -276,6 +276,34 @@ def test_groups_of_which_only_a_part_is_there_are_not_folded() -> None:
     assert influence(steps, ["a:5", "a:4"], "all;9") == ["all;4", "all;5"]
 
 
+LAST_TWO = [Map(fields), *grouped(), FlatMap(lambda pair: [f"{pair[0]} {v}" for v in sorted(pair[1])[-2:]])]
+
+
+@given(numbers=st.lists(st.integers(-9, 9), min_size=1, max_size=8), data=st.data())
+def test_of_several_rows_of_a_group_one_that_is_still_there_has_not_become_another(
+    numbers: list[int], data: st.DataObject
+) -> None:
+    was = data.draw(st.sampled_from(sorted(numbers)[-2:]))
+    _, steps = operations_before(*chain(*LAST_TWO))
+    try:
+        rests = influence(steps, [f"a,{number}" for number in numbers], f"a {float(was)}")
+    except NotLocalError:
+        return  # the job runs
+    for number, rest in enumerate(rests):
+        left = sorted(map(float, numbers[:number] + numbers[number + 1 :]))[-2:]
+        assert rest == (f"a {float(was)}" if float(was) in left else None)
+
+
+def test_of_several_rows_of_a_group_that_of_the_same_form_is_meant() -> None:
+    ends = FlatMap(lambda pair: [f"{pair[0]} from {min(pair[1])}", f"{pair[0]} to {max(pair[1])}"])
+    _, steps = operations_before(*chain(Map(fields), *grouped(), ends))
+    assert influence(steps, ["a,1", "a,2", "a,3"], "a to 3.0") == ["a to 3.0", "a to 3.0", "a to 2.0"]
+    _, steps = operations_before(*chain(*LAST_TWO))
+    with pytest.raises(NotLocalError, match="several rows"):
+        influence(steps, ["a,1", "a,2", "a,3"], "a 3.0")
+    assert influence(steps, ["a,3", "a,4"], "a 4.0") == ["a 4.0", None]
+
+
 def test_a_function_that_remembers_what_it_was_given_is_not_folded() -> None:
     seen: set[str] = set()
 
