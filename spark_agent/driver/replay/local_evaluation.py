@@ -247,10 +247,10 @@ class _Behind:
         if len(now) == 1 == len(self._before) or _are_told_apart(self._before, now):
             return now[self._at]
         was = self._before[self._at]
-        found = counterpart(was, self._before, now)
-        if not found.is_sure:
+        row = counterpart(was, self._before, now)
+        if not row.is_sure:
             raise NotLocalError("its group gives several rows, and which one stands for it is not known")
-        return self._text if found.text == was else found.text
+        return self._text if row.text == was else row.text
 
     def _saved(self, changed: Mapping[Any, Any]) -> dict[Any, list[Any]]:
         """The saved records by the key of their last aggregation, with some groups changed."""
