@@ -62,6 +62,16 @@ saved(pairs.map(counted), "copies")
 rows = seen.value
 saved(pairs.reduceByKey(add).mapValues(lambda total: total / rows), "shares")
 """
+FRAMES = """from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+spark = SparkSession.builder.appName("Influences of frames").getOrCreate()
+frame = spark.read.csv("numbers.txt", header=True, schema="key string, number double")
+sums = frame.groupBy("key").agg(F.sum("number"))
+sums.coalesce(1).write.csv("frame_sums", sep=";")
+rows = frame.count()
+sums.select("key", F.col("sum(number)") / rows).coalesce(1).write.csv("frame_shares", sep=";")
+"""
 HEADER = "key,number"
 LINES = [f"{key},{number}" for key, number in zip(["aa", "ab", "b", "aa"] * 4, range(-3, 13), strict=True)]
 Rows = dict[str, float]
@@ -109,6 +119,8 @@ OUTPUTS: dict[str, tuple[str, bool, Callable[[Sequence[str]], Rows]]] = {
     "sorted": ("runs", False, lambda lines: {k: sum(of) for k, of in lists(lines).items() if k == "aa"}),
     "positive": ("folds", False, positive),
     "shares": ("runs", True, shares),
+    "frame_sums": ("runs", False, lambda lines: {key: sum(of) for key, of in lists(lines).items()}),
+    "frame_shares": ("runs", True, shares),
 }  # fmt: skip
 
 
@@ -117,12 +129,13 @@ def bench(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repl
     with replay_bench(kafka, tmp_path_factory.mktemp("influences"), uuid.uuid4().hex[:12]) as made:
         (made.folder / "numbers.txt").write_text("".join(f"{line}\n" for line in [HEADER, *LINES]))
         (made.folder / "job.py").write_text(JOB)
+        (made.folder / "frames.py").write_text(FRAMES)
         yield made
 
 
 @pytest.fixture(scope="module")
-def application(bench: ReplayBench) -> str:
-    return bench.job("job.py")
+def applications(bench: ReplayBench) -> dict[str, str]:
+    return {script: bench.job(script) for script in ("job.py", "frames.py")}
 
 
 def places(folder: Path) -> dict[str, str]:
@@ -136,12 +149,13 @@ def places(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_each_row_left_out_gives_what_the_job_gives_without_it(
-    bench: ReplayBench, application: str, name: str
+    bench: ReplayBench, applications: dict[str, str], name: str
 ) -> None:
     way, is_of_all, job = OUTPUTS[name]
+    script = "frames.py" if name.startswith("frame") else "job.py"
     before = state_of(bench.folder)
     key, place = sorted(places(bench.folder / name).items())[0]
-    answer = bench.lineage("influence", application, place, "--json", "--", sys.executable, "job.py")
+    answer = bench.lineage("influence", applications[script], place, "--json", "--", sys.executable, script)
     assert answer.code == 0, (answer.out, answer.err)
     assert state_of(bench.folder) == before
     influence = answer.json
