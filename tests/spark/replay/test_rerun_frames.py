@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 import time
@@ -11,6 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.orc
+import pyarrow.parquet
 import pytest
 
 from spark_agent.contract.row_sets import ranges_of
@@ -44,14 +48,32 @@ FEWER: Rows = {"orders.csv": [2], "items/1.json": [], "items/2.json": [2]}
 OTHERS: Rows = {"orders.csv": range(7), "items/1.json": [], "items/2.json": [1, 2]}
 #: The rows of each run, and those of which further runs keep others.
 RUNS = [(FEWER, None), (FEWER, FEW), (FEW, FEW), (OTHERS, ALL), (FEWER, ALL)]
+FORMATS = """import sys
+
+from pyspark.sql import SparkSession
+
+folder = sys.argv[1]
+spark = SparkSession.builder.appName("Formats").config("spark.sql.shuffle.partitions", 2).getOrCreate()
+prices = spark.read.parquet(f"{folder}/prices")
+prices.where("price > 3 AND day = 2").selectExpr("concat(item, price)").write.text(f"{folder}/dear")
+prices.groupBy("day").count().selectExpr("concat(day, ' ', count)").write.text(f"{folder}/days")
+stock = spark.read.orc(f"{folder}/stock.orc")
+pairs = stock.alias("a").join(stock.alias("b"), "item").selectExpr("concat(item, a.left, ' ', b.left)")
+pairs.write.text(f"{folder}/pairs")
+words = spark.read.text(f"{folder}/words.txt").selectExpr("input_file_name() AS file", "value")
+words.selectExpr("concat(substring_index(file, '/', -1), ' ', value)").write.text(f"{folder}/files")
+big = prices.where("price > (SELECT avg(price) FROM parquet.`" + folder + "/prices`)")
+big.selectExpr("concat(item, price)").write.text(f"{folder}/big")
+"""
 SECONDS = 120
 
 
 class Reruns:
     """The program's process. Each run has a folder in the sandbox."""
 
-    def __init__(self, folder: Path, sandbox: Path) -> None:
+    def __init__(self, program: str, folder: Path, sandbox: Path) -> None:
         self.folder, self._sandbox, self._count = folder, sandbox, 0
+        (folder / "job.py").write_text(program)
         self._write_spec(sandbox, [])
         self.process = subprocess.Popen(
             [sys.executable, "-m", "spark_agent.driver.replay.rerun", str(folder / "job.py"), str(folder)],
@@ -106,13 +128,12 @@ class Reruns:
 @pytest.fixture(scope="module")
 def reruns(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reruns]:
     folder, sandbox = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("sandbox")
-    (folder / "job.py").write_text(PROGRAM)
     (folder / "orders.csv").write_text("item,amount\n" + "".join(f"{item},{n}\n" for item, n in ORDERS))
     (folder / "items").mkdir()
     for name, rows in ITEMS.items():
         lines = (json.dumps({"item": item, "kind": kind}) for item, kind in rows)
         (folder / name).write_text("".join(f"{line}\n" for line in lines))
-    made = Reruns(folder, sandbox)
+    made = Reruns(PROGRAM, folder, sandbox)
     try:
         yield made
     finally:
@@ -177,3 +198,83 @@ def test_each_run_gives_what_its_rows_give(reruns: Reruns) -> None:
 
 def written_in(report: dict[str, Any]) -> dict[str, Counter[str]]:
     return {Path(sink["path"]).name: texts_in(Path(sink["to"])) for sink in report["sinks"]}
+
+
+PRICES = {
+    f"prices/day={day}/part.parquet": [{"item": "abc"[at % 3], "price": day * at % 7} for at in range(20)]
+    for day in (1, 2)
+}
+STOCK = {"stock.orc": [{"item": "ab"[at % 2], "left": at} for at in range(6)]}
+WORDS = {"words.txt": ["one", "two", "three", "four"]}
+
+
+@pytest.mark.thorough
+def test_each_format_gives_what_its_rows_give(jar: Path, tmp_path: Path) -> None:
+    folder, sandbox = tmp_path / "data", tmp_path / "sandbox"
+    folder.mkdir()
+    sandbox.mkdir()
+    for name, rows in {**PRICES, **STOCK}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if name in STOCK:
+            pyarrow.orc.write_table(pa.Table.from_pylist(rows), folder / name)
+        else:
+            pyarrow.parquet.write_table(pa.Table.from_pylist(rows), folder / name, row_group_size=6)
+    (folder / "words.txt").write_text("".join(f"{word}\n" for word in WORDS["words.txt"]))
+    contents: dict[str, list[Any]] = {**PRICES, **STOCK, **WORDS}
+    every = {name: list(range(len(rows))) for name, rows in contents.items()}
+    reruns = Reruns(FORMATS, folder, sandbox)
+    randomness = random.Random(5)
+    try:
+        first = reruns.run([])
+        assert written_in(first) == of_formats(contents)
+        for count in (0, 1, 4, 2, 9):
+            chosen = {name: sorted(randomness.sample(of, min(count, len(of)))) for name, of in every.items()}
+            sources = [blocks_of(source, chosen, every, folder) for source in first["sources"]]
+            report = reruns.run(sources)
+            kept = {name: [contents[name][row] for row in of] for name, of in chosen.items()}
+            assert written_in(report) == of_formats(kept), chosen
+            assert {source["way"] for source in report["sources"]} == {"filter"}, report
+        assert reruns.end() == 0
+    finally:
+        reruns.process.kill()
+        reruns.process.wait()
+
+
+def blocks_of(source: dict[str, Any], rows: Rows, every: Rows, folder: Path) -> dict[str, Any]:
+    """A source that a run has reported, with these rows of its files. Parquet knows rows by index."""
+    names = {"Scan parquet": [*PRICES], "Scan orc": [*STOCK], "Scan text": [*WORDS]}[source["name"]]
+    return {
+        **{field: source[field] for field in ("node", "name", "call_site")},
+        "whole": False,
+        "blocks": [
+            {
+                "path": str(folder / name),
+                "start": 0,
+                "length": (folder / name).stat().st_size,
+                "row": 0,
+                "rows": ranges_of(rows[name]),
+                "candidates": ranges_of(every[name]),
+            }
+            for name in names
+        ],
+    }
+
+
+def of_formats(rows: dict[str, list[Any]]) -> dict[str, Counter[str]]:
+    prices = [(day, row) for day in (1, 2) for row in rows[f"prices/day={day}/part.parquet"]]
+    stock = rows["stock.orc"]
+    mean = sum(row["price"] for _, row in prices) / len(prices) if prices else 0
+    return {
+        "dear": Counter(
+            f"{row['item']}{row['price']}" for day, row in prices if row["price"] > 3 and day == 2
+        ),
+        "days": Counter(f"{day} {n}" for day, n in Counter(day for day, _ in prices).items()),
+        "pairs": Counter(
+            f"{one['item']}{one['left']} {other['left']}"
+            for one in stock
+            for other in stock
+            if one["item"] == other["item"]
+        ),
+        "files": Counter(f"words.txt {word}" for word in rows["words.txt"]),
+        "big": Counter(f"{row['item']}{row['price']}" for _, row in prices if row["price"] > mean),
+    }
