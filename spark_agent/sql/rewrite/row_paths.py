@@ -85,6 +85,11 @@ class RowPath:
         return [node.name for node in self.operators if node.name not in _KEEPING] == [ROW_PYTHON]
 
     @property
+    def calls_for_each(self) -> bool:
+        """Does exactly one operator call Python, and no other one leave rows out or make more?"""
+        return [node.name in _BATCHED for node in self.operators if node.name not in _KEEPING] == [True]
+
+    @property
     def has_union(self) -> bool:
         """May a task have other rows beside those of the scan, which no scan of it has given?"""
         return any(len(node.parents) > 1 for node in self.operators)

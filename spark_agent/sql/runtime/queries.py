@@ -26,7 +26,7 @@ from spark_agent.sql.rewrite import plan_display, rewriter
 from spark_agent.sql.rewrite.plan_nodes import PlanNode, PlanNodes, UncoveredError
 from spark_agent.sql.rewrite.row_paths import ROW_PYTHON
 from spark_agent.sql.rewrite.taps import TapFactory
-from spark_agent.sql.runtime import dataframe_call_sites, saves
+from spark_agent.sql.runtime import dataframe_call_sites, function_calls, saves
 from spark_agent.sql.runtime.coarse_queries import CoarseQueries
 from spark_agent.sql.runtime.executions import Executions
 from spark_agent.sql.runtime.fits import Fits
@@ -96,6 +96,8 @@ class Queries:
         self._rdd_boundary.install()
         self._fits.install()
         plan_display.install(session.patches, self._strategy, is_pinned=jvm.is_pinned)
+        if session.replay is None:
+            function_calls.install(session.patches)
         dataframe_call_sites.install(session.patches, jvm.call_sites)
 
     def attach(self, java_session: Any) -> None:

@@ -120,6 +120,9 @@ def _by_plan(report: Report, scans: Sequence[Scan], scan: Scan, plan: FailingPla
         return Culprit(scan["rows"] - 1, is_certain=not reason, reason=reason)
     if path.has_others or path.has_union or len(scans) > 1:
         return Culprit(reason=_OTHERS if path.has_others else _SEVERAL)
+    at = _at_call(report, plan, scan, path) if is_streamed else None
+    if at is not None:
+        return Culprit(at, is_certain=True)
     first, last = 0, scan["rows"] - 1
     if is_streamed and report["origin"] != "elsewhere":
         first, last = _window(report, plan, scan, path)
@@ -141,9 +144,7 @@ def _may_be_of_group(report: Report, path: RowPath) -> bool:
 def _window(report: Report, plan: FailingPlan, scan: Scan, path: RowPath) -> tuple[int, int]:
     """(first, last) of the records of a scan that have not come to the end of the path."""
     last = scan["rows"] - 1
-    ends = {node.number for node in path.ends}
-    nodes = {plan.nodes[-1].number} if not ends else set(_rows_before(plan.nodes, ends))
-    taps = [tap for tap in report["taps"] if tap["node"] in nodes]
+    taps = _taps_behind(report, plan, path)
     if not path.is_in_order or not taps:
         return 0, last
     seen = max((position for tap in taps for position in _positions(tap, scan)), default=-1)
@@ -151,6 +152,33 @@ def _window(report: Report, plan: FailingPlan, scan: Scan, path: RowPath) -> tup
     if plan.batch and path.gives_row_for_row and error_descriptions.is_of_worker(report["message"]):
         return min(seen + 1, last), min(seen + plan.batch, last)
     return min(max(seen, 0), last), last
+
+
+def _at_call(report: Report, plan: FailingPlan, scan: Scan, path: RowPath) -> int | None:
+    """The record of a scan on which a function for rows failed, where its worker said the place in the batch.
+
+    Every batch before has come to the end of the path. All are full, but for the last one.
+    """
+    call, taps = report.get("call"), _taps_behind(report, plan, path)
+    if report["origin"] != "python" or call is None or not taps or not path.is_in_order:
+        return None
+    if not path.calls_for_each or not error_descriptions.is_of_worker(report["message"]):
+        return None
+    begin = 1 + max((position for tap in taps for position in _positions(tap, scan)), default=-1)
+    index, size = call
+    if not 0 <= index < size or begin + size > scan["rows"]:
+        return None
+    # Arrow gives a batch back for each that it gets. Rows that are pickled come in lists of one size.
+    is_last = begin + size == scan["rows"]
+    is_of_size = plan.batch is not None and begin % plan.batch == 0 and (size == plan.batch or is_last)
+    return begin + index if is_of_size or not path.gives_row_for_row else None
+
+
+def _taps_behind(report: Report, plan: FailingPlan, path: RowPath) -> list[Tap]:
+    """The taps that rows come to at the end of a path."""
+    ends = {node.number for node in path.ends}
+    nodes = {plan.nodes[-1].number} if not ends else set(_rows_before(plan.nodes, ends))
+    return [tap for tap in report["taps"] if tap["node"] in nodes]
 
 
 def _positions(tap: Tap, scan: Scan) -> Iterator[int]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyspark
 from pyspark.sql import DataFrame, SparkSession
 
 ROWS, FILES, BAD = 90, 3, 37
@@ -127,6 +128,10 @@ def malformed(inputs: Inputs) -> Any:
     inputs.spark.read.schema(SCHEMA).option("mode", "FAILFAST").csv(str(path)).collect()
 
 
+_VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+#: From which PySpark on a worker says on which row a function of Python has failed.
+HAS_CALLS, HAS_ARROW_CALLS = _VERSION >= (4, 0), _VERSION >= (4, 3)
+
 #: name -> query. An odd number of rows of each input may be read before the planted one.
 CASES: dict[str, Failing] = {
     "division": selecting("csv", DIVIDES, error="SparkArithmeticException"),
@@ -144,13 +149,13 @@ CASES: dict[str, Failing] = {
     ),
     "udf": Failing(
         lambda inputs: udf(inputs, inputs.csv).collect(),
-        False,
+        HAS_CALLS,
         error="ValueError",
         conf={"spark.sql.execution.pythonUDF.arrow.enabled": "false"},
     ),
     "udf with Arrow": Failing(
         lambda inputs: udf(inputs, inputs.csv).collect(),
-        False,
+        HAS_ARROW_CALLS,
         error="ValueError",
         conf={"spark.sql.execution.pythonUDF.arrow.enabled": "true"},
     ),
@@ -209,6 +214,19 @@ CASES: dict[str, Failing] = {
         lambda inputs: inputs.csv.rdd.map(lambda row: bad(row.n)).collect(), error="ValueError"
     ),
     "pandas_udf": Failing(lambda inputs: pandas_udf(inputs.csv).collect(), False, error="ValueError"),
+    "udf before a group": Failing(
+        lambda inputs: udf(inputs, inputs.csv).groupBy("k").sum("q").collect(),
+        HAS_CALLS,
+        conf={"spark.sql.execution.pythonUDF.arrow.enabled": "false"},
+    ),
+    "udf in small batches": Failing(
+        lambda inputs: udf(inputs, inputs.csv.coalesce(1)).collect(),
+        HAS_CALLS,
+        conf={
+            "spark.sql.execution.pythonUDF.arrow.enabled": "false",
+            "spark.sql.execution.python.udf.maxRecordsPerBatch": "4",
+        },
+    ),
     "udf before an aggregate": Failing(
         lambda inputs: udf(inputs, inputs.csv.where("k <> 3")).groupBy("k").sum("q").collect(), False
     ),

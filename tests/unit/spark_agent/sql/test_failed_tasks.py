@@ -180,6 +180,36 @@ def test_a_function_for_rows_failed_in_its_next_batch() -> None:
     assert found(tasks.failed(scan(5_000), origin="row", taps=[tap(199)])) == (199, 4_999, False)
 
 
+def test_a_worker_that_says_the_place_in_its_batch_makes_the_record_certain() -> None:
+    raised = {"origin": "python", "message": RAISED}
+    tasks = Tasks(plan("Project", "BatchEvalPython", "Project"), batch=100)
+    assert found(tasks.failed(scan(5_000), **raised, taps=[tap(199)], call=[7, 100])) == (None, 207, True)
+    assert found(tasks.failed(scan(250), **raised, taps=[tap(199)], call=[7, 50])) == (None, 207, True)
+    arrow = Tasks(plan("ArrowEvalPython"))
+    assert found(arrow.failed(scan(5_000), **raised, taps=[tap(41)], call=[0, 9])) == (None, 42, True)
+
+
+@pytest.mark.parametrize(
+    ("operators", "last", "call"),
+    [
+        (("BatchEvalPython",), 199, None),
+        (("BatchEvalPython",), 199, [7, 50]),
+        (("BatchEvalPython",), 150, [7, 100]),
+        (("BatchEvalPython",), 199, [100, 100]),
+        (("BatchEvalPython",), 4_999, [7, 100]),
+        (("Filter", "BatchEvalPython"), 199, [7, 100]),
+        (("BatchEvalPython", "ArrowEvalPython"), 199, [7, 100]),
+        (("MapInPandas",), 199, [7, 100]),
+    ],
+)
+def test_a_place_that_fits_no_batch_makes_nothing_certain(
+    operators: tuple[str, ...], last: int, call: list[int] | None
+) -> None:
+    tasks = Tasks(plan(*operators), batch=100)
+    event = tasks.failed(scan(5_000), origin="python", message=RAISED, taps=[tap(last)], call=call)
+    assert not event["certain"]
+
+
 @pytest.mark.parametrize("operator", ["Filter", "Generate", "ArrowEvalPython", "BatchEvalPython"])
 def test_where_rows_are_left_out_or_prefetched_a_batch_may_be_anywhere(operator: str) -> None:
     tasks = Tasks(plan(operator, "BatchEvalPython"), batch=100)

@@ -68,7 +68,11 @@ final class FailureReport {
     return "{\"type\":\"failed\",\"split\":" + task.partitionId() + ",\"attempt\":" + task.taskAttemptId()
         + ",\"stage\":" + task.stageId() + ",\"origin\":" + Json.quoted(origin.name().toLowerCase(java.util.Locale.ROOT))
         + ",\"error\":" + Json.quoted(error.getClass().getName()) + ",\"message\":" + Json.quoted(message())
-        + ",\"scans\":" + scans + ",\"taps\":" + taps + "}";
+        + ",\"scans\":" + scans + ",\"taps\":" + taps + ",\"call\":" + call() + "}";
+  }
+
+  private String call() {
+    return origin == ErrorOrigin.PYTHON ? FailedCall.json(task) : "null";
   }
 
   private String message() {
