@@ -122,10 +122,10 @@ def _in_batches(rows: Any) -> RowAtHand | None:
 
 
 def _place(referent: Any) -> RowAtHand | None:
-    """Of an iterator over a list, how far it is."""
-    if type(referent) is not type(iter([])):
+    """Of an iterator over a batch, which the JVM pickles as a tuple or a list, how far it is."""
+    if type(referent) not in (type(iter([])), type(iter(()))):
         return None
-    state: Any = referent.__reduce__()  # what makes it again: `iter`, its list, its place
-    if len(state) < 3 or not isinstance(state[1][0], list):
+    state: Any = referent.__reduce__()  # what makes it again: `iter`, its batch, its place
+    if len(state) < 3:
         return None
     return RowAtHand(state[2] - 1, len(state[1][0]))

@@ -220,7 +220,7 @@ CASES: dict[str, Failing] = {
         conf={"spark.sql.execution.pythonUDF.arrow.enabled": "false"},
     ),
     "udf in small batches": Failing(
-        lambda inputs: udf(inputs, inputs.csv.coalesce(1)).collect(),
+        lambda inputs: udf(inputs, inputs.csv).collect(),
         HAS_CALLS,
         conf={
             "spark.sql.execution.pythonUDF.arrow.enabled": "false",

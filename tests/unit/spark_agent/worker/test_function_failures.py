@@ -59,8 +59,9 @@ def fails(number: int) -> int:
     return number
 
 
-def loading(way: str, size: int) -> Callable[[], Iterator[Any]]:
-    batches = ([(at,) for at in range(first, min(first + size, 250))] for first in range(0, 250, size))
+def loading(way: str, size: int, kind: type = list) -> Callable[[], Iterator[Any]]:
+    firsts = range(0, 250, size)
+    batches = (kind((at,) for at in range(first, min(first + size, 250))) for first in firsts)
     return lambda: batches if way == "arrow" else chain.from_iterable(batches)
 
 
@@ -81,6 +82,13 @@ def found_in(worker: ModuleType, function: Any, way: str, size: int = 100) -> Ro
 def test_the_row_at_hand_is_known_by_its_place_in_the_batch(way: str, size: int, worker: ModuleType) -> None:
     length = min(size, 250 - BAD // size * size)
     assert found_in(worker, fails, way, size) == RowAtHand(BAD % size, length)
+
+
+def test_a_batch_may_be_a_tuple(worker: ModuleType) -> None:
+    places: list[RowAtHand | None] = []
+    vars(worker)["handle_worker_exception"] = lambda error, _: places.append(row_at_hand(error))
+    worker.main(loading("map", 100, tuple), fails, dump, "map", [])
+    assert places == [RowAtHand(37, 100)]
 
 
 @pytest.mark.parametrize("way", ["generator", "map"])
