@@ -129,8 +129,8 @@ def malformed(inputs: Inputs) -> Any:
 
 
 _VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
-#: From which PySpark on a worker says on which row a function of Python has failed.
-HAS_CALLS, HAS_ARROW_CALLS = _VERSION >= (4, 0), _VERSION >= (4, 3)
+#: Does a worker say on which row a function of Python has failed? Older ones may.
+HAS_CALLS = True if _VERSION >= (4, 3) else None
 
 #: name -> query. An odd number of rows of each input may be read before the planted one.
 CASES: dict[str, Failing] = {
@@ -155,7 +155,7 @@ CASES: dict[str, Failing] = {
     ),
     "udf with Arrow": Failing(
         lambda inputs: udf(inputs, inputs.csv).collect(),
-        HAS_ARROW_CALLS,
+        HAS_CALLS,
         error="ValueError",
         conf={"spark.sql.execution.pythonUDF.arrow.enabled": "true"},
     ),
