@@ -165,7 +165,7 @@ def test_a_batch_of_python_is_smaller_than_what_was_read(cases: Ran) -> None:
 
 
 def test_a_trace_of_a_bound_is_refused_in_words(cases: Ran) -> None:
-    (failure,) = cases.of("mapInPandas")
+    (failure,) = cases.of("pandas_udf")
     assert cases.application is not None
     with pytest.raises(NotFoundError, match="which of several records"):
         cases.application.questions.trace(
