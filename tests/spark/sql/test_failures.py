@@ -34,7 +34,13 @@ ATTEMPTS = 2
 #: So many rows of a failure are listed.
 LISTED = 100
 #: Why no rows can be named.
-INHERENT = ("not a record yet", "could not be read", "had read no record", "before the task had a row")
+INHERENT = (
+    "not a record yet",
+    "could not be read",
+    "had read no record",
+    "before the task had a row",
+    "no task has reported it",
+)
 CONF = {
     "spark_sql_ansi_enabled": "true",
     "spark_sql_shuffle_partitions": "3",
