@@ -93,7 +93,7 @@ class RowRepair:
             added.update(self._rows_for(record, rows, is_again=plan.strategy == "repair"))
         name, _ = was.nodes.get(astray[0].at, ("an operation", ""))
         if not added:
-            return Added(None, f"records pass {name} that did not before, and no more rows of them are known")
+            return Added(None, _why_none(astray, name))
         extended = [_without_contents(source) for source in _with_rows(plan.sources, added)]
         sources = with_places(self._original, extended, self._texts)
         count = f"{len(added):,} row{'' if len(added) == 1 else 's'} added"
@@ -134,6 +134,16 @@ class RowRepair:
                 if len(chosen) < count:
                     chosen[row] = part[row]
         return chosen
+
+
+def _why_none(astray: Sequence[Astray], name: str) -> str:
+    """Why there are no rows to add."""
+    if all(record.is_lacking for record in astray):
+        return (
+            f"records lack at {name}, and all of their rows are there: what is done with them may depend on "
+            "other rows, of which the program has taken values"
+        )
+    return f"records pass {name} that did not before, and no more rows of them are known"
 
 
 def _parts(ways: Ways, record: RecordId) -> tuple[RecordId, ...]:

@@ -68,3 +68,24 @@ def test_a_replay_with_the_same_groups_gets_no_rows(lines: list[Line]) -> None:
     added = RowRepair(lineages, ORIGINAL, lineages, Arrival(lineages, wait_s=1)).more(plan, REPLAY, asked)  # type: ignore[arg-type]
     assert added.plan is None
     assert added.why == "both runs went the same way, so no rows are known that lack"
+
+
+@settings(max_examples=60)
+@given(LINES)
+def test_records_that_lack_though_their_rows_are_there_are_said_to(lines: list[Line]) -> None:
+    """As where a program compares them with what it has computed of all rows."""
+    lineages = Lineages(lines)
+    lineages.runs[REPLAY] = Run([(0, (lines[0][0], "")), *list(enumerate(lines))[1:]])
+    plan = Plan(mode="only", sources=(source_of(range(len(lines)), len(lines)),))
+    original = lineages.runs[ORIGINAL]
+    [first] = [record for record, number in original.rows.items() if number == 0]
+    asked = [
+        AskedRecord(node=SINK, record_id=record[1], path=None, row=None, text=text, key=None)
+        for text, record in original.texts.items()
+        if first in original.reached([record], forward=False)
+    ]
+    if not asked:
+        return
+    added = RowRepair(lineages, ORIGINAL, lineages, Arrival(lineages, wait_s=1)).more(plan, REPLAY, asked)  # type: ignore[arg-type]
+    assert added.plan is None
+    assert added.why.startswith("records lack at "), added.why
