@@ -89,8 +89,9 @@ class FailureBounds:
         rows: list[SourceRow] = []
         total = 0
         for node in sources:
+            # What the failed task has scanned, it has said. Where it said nothing, it may have begun a scan.
             counts = self._counts(node, read.get(node.number, {}), check)
-            if counts is None:
+            if counts is None or (unless_in is not None and node.by_id and not counts):
                 return None
             total += sum(counts.values())
             rows += self._listed(node, _places(counts, MOST_ROWS - len(rows)), check)
@@ -108,10 +109,8 @@ class FailureBounds:
 
     def _counts(self, node: TopologyNode, read: Mapping[int, int], check: Check) -> Mapping[int, int] | None:
         """Partition -> records that may have been read of it."""
-        if node.dataset is None:  # a list or a range: these records are no input rows, and are only counted
+        if node.by_id or node.dataset is None:  # records of lists and ranges are no input rows
             return read
-        if node.by_id:
-            return read or None
         # Of an RDD, a task that failed may have read what no task has reported.
         counts: dict[int, int] = {}
         for partition in node.partitions:

@@ -314,6 +314,18 @@ def test_a_query_that_read_a_shuffle_is_bounded_by_all_that_was_read(stored: Sto
     assert failure.reason == "a shuffle, so it may be any row of the inputs that was read"
 
 
+def test_a_scan_that_no_task_has_begun_adds_nothing_to_a_bound(stored: StoredFailures) -> None:
+    dataset = {"namespace": "file", "name": "other", "format": "text"}
+    stored.add_query(position=None, certain=False, reason="several", inputs=1, outputs=1)
+    stored.add(
+        event(contract.NODE_REGISTERED, node=22, name="Scan text", kind="source", relation=contract.SOURCE,
+              exact=True, by_id=True, dataset=dataset),
+        event(contract.LINK, source=22, target=QUERY, port=1),
+    )  # fmt: skip
+    (failure,) = stored.failures.failures
+    assert ([row.text for row in failure.sources], failure.sources_total) == (["a"], 1)
+
+
 def test_what_a_task_read_of_other_scans_is_part_of_the_bound(stored: StoredFailures) -> None:
     stored.add_query(
         position=None,
