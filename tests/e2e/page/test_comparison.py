@@ -111,6 +111,7 @@ def test_runs_lead_to_their_applications_and_the_comparison_is_copied_as_a_comma
     expect(page.locator("tbody tr")).to_have_count(2)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("theme", sampled(["light", "dark"], 2))
 def test_axe_finds_nothing_serious_on_a_comparison(browser, url, theme):
     with opened(browser, color_scheme=theme, reduced_motion="reduce") as page:

@@ -282,6 +282,7 @@ def test_a_search_is_copied_as_commands(browser, sums):
         assert copied.endswith("--data-urlencode \"where=value like 'North%'\"")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("theme", sampled(["light", "dark"], 2))
 def test_axe_finds_nothing_serious_on_rows_to_choose_from(browser, sums, theme):
     with opened(browser, color_scheme=theme, reduced_motion="reduce") as page:
@@ -291,6 +292,7 @@ def test_axe_finds_nothing_serious_on_rows_to_choose_from(browser, sums, theme):
         assert violations(page) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("theme", sampled(["light", "dark"], 2))
 def test_axe_finds_nothing_serious_on_the_pages_of_datasets(browser, url, theme):
     with opened(browser, color_scheme=theme, reduced_motion="reduce") as page:

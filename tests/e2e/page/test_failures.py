@@ -104,6 +104,7 @@ def test_nothing_is_wider_than_the_screen(browser, url, width):
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("theme", sampled(["light", "dark"], 2))
 def test_axe_finds_nothing_serious(browser, url, theme):
     with opened(browser, color_scheme=theme, reduced_motion="reduce") as page:

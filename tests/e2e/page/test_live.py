@@ -75,6 +75,7 @@ def service(kafka: Any, topic: str, tmp_path: Path) -> Iterator[Service]:
     serving.wait()
 
 
+@pytest.mark.thorough
 def test_what_waits_is_seen_to_be_consumed_and_the_application_to_arrive(page, service):
     service.send(
         event(contract.APPLICATION_STARTED, application_id=APP, time=1, name="Seen to arrive"),

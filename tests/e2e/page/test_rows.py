@@ -135,6 +135,7 @@ def test_a_row_beside_the_drawing_is_shown_by_its_columns(page, url):
     expect(page.locator(".trace-panel .pointed details code")).to_contain_text("1048.3612345678")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("theme", sampled(["light", "dark"], 2))
 def test_axe_finds_nothing_serious_on_rows(browser, url, theme):
     with opened(browser, color_scheme=theme, reduced_motion="reduce") as page:

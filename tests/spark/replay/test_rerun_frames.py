@@ -180,6 +180,7 @@ def outputs_of(rows: Rows) -> dict[str, Counter[str]]:
     }
 
 
+@pytest.mark.thorough
 def test_each_run_gives_what_its_rows_give(reruns: Reruns) -> None:
     first = reruns.run([])
     assert {source["name"] for source in first["sources"]} == {"Scan csv", "Scan json"}, first
