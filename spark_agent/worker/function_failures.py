@@ -39,13 +39,24 @@ class RowAtHand(NamedTuple):
 
 
 class Attended:
-    """Pickles a function so that the worker which unpickles it says on which row it fails."""
+    """Pickles a function so that the worker which unpickles it says on which row it fails.
+
+    PySpark keeps what is pickled with the user's function, which may serve a later application. There it is
+    the plain function where nobody brings the agent to executors. So what loads it is pickled by value.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
 
     def __reduce__(self) -> Any:
-        return attended, (self.function,)
+        def load(function: Function) -> Function:  # defined here, so cloudpickle pickles it by value
+            try:
+                from spark_agent.worker.function_failures import attended
+            except Exception:  # noqa: BLE001 - no agent, or another one
+                return function
+            return attended(function)
+
+        return load, (self.function,)
 
 
 def attended(function: Function) -> Function:

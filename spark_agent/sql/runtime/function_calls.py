@@ -23,7 +23,10 @@ def install(patches: Patches) -> None:
 
 
 def _wrap_function(original: Callable[..., Any]) -> Callable[..., Any]:
-    def _wrap_function(sc: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-        return original(sc, Attended(func) if callable(func) else func, *args, **kwargs)
+    """What has no type of results is none for rows: a source of data, or a function for tables."""
+
+    def _wrap_function(sc: Any, func: Any, *type_of_results: Any, **named: Any) -> Any:
+        is_for_rows = callable(func) and bool(type_of_results or named)
+        return original(sc, Attended(func) if is_for_rows else func, *type_of_results, **named)
 
     return like(original, _wrap_function)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import sys
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 from pyspark import SparkFiles, cloudpickle
-from pyspark.serializers import BatchedSerializer, CPickleSerializer
+from pyspark.serializers import BatchedSerializer, CloudPickleSerializer, CPickleSerializer
 
 from spark_agent.worker import function_failures
 from spark_agent.worker.function_failures import FILE_PREFIX, Attended, RowAtHand, attended, row_at_hand
@@ -137,6 +138,16 @@ def test_an_attended_function_is_itself_and_its_failure_leaves_a_file(
     worker.main(loading("map", 100), function, dump, "map", outfile)
     assert outfile == ["ValueError"]
     assert (tmp_path / f"{FILE_PREFIX}42").read_text() == "37 100"
+
+
+def test_a_pickled_function_is_itself_where_there_is_no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    pickled = CloudPickleSerializer().dumps((Attended(fails), "int"))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "spark_agent"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module(function_failures.__name__)
+    function, kind = CloudPickleSerializer().loads(pickled)
+    assert (function(1), kind) == (1, "int")
 
 
 def test_what_is_wrong_here_changes_no_error(worker: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
