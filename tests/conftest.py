@@ -60,12 +60,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    gc.disable()  # until all tests are collected: none of their objects goes before the end
+    if not _gives_tests_to_workers(config):
+        gc.disable()  # until all tests are collected: none of their objects goes before the end
     if config.option.markexpr == "not thorough":
         settings.load_profile("gate")
     # The workers of xdist report to the process that started them.
     if config.getoption("--record-durations") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(durations.Recorder(TESTS))
+
+
+def _gives_tests_to_workers(config: pytest.Config) -> bool:
+    """Is it the process of xdist that collects no tests itself?"""
+    return getattr(config.option, "dist", "no") != "no"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
