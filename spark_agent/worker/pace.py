@@ -78,7 +78,7 @@ class Looking:
         self._last = begun
         self._inputs = 0
         self._at_hand: AtHand | None = None
-        self._usual = Usual()
+        self._usual = _Usual()
         self._soon_s = _SOON_S
 
     def look(self, run: TaskRun, look: Look, find: Callable[[], AtHand | None]) -> float:
@@ -126,7 +126,7 @@ class Looking:
         return kept if kept >= _LEAST_KEPT_S else 0.0
 
 
-class Usual:
+class _Usual:
     """How many records a task has read in a second lately."""
 
     def __init__(self) -> None:
