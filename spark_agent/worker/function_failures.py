@@ -2,8 +2,8 @@
 
 A function that is unpickled by way of `attended` stays what it is, and is called as ever: a row that goes
 well costs nothing. Only the worker's last step, which hands an error to the JVM, is preceded by a look at the
-frames that the error has passed. What it sees goes into a small file beside those of the job, which the JVM
-reads and removes (FailedCall.java).
+frames that the error has passed. What it sees goes into a small file beside those of the job. The JVM makes
+it, empty, for a task that asks, reads it, and removes it (FailedCall.java).
 
 Promises that nothing is raised here, and that the error goes on as it is.
 """
@@ -86,12 +86,19 @@ def _attend(module: ModuleType) -> None:
 def _report(error: BaseException) -> None:
     from pyspark import SparkFiles, TaskContext
 
-    task, row = TaskContext.get(), row_at_hand(error)
-    if task is None or row is None:
+    task = TaskContext.get()
+    if task is None:
         return
     path = os.path.join(SparkFiles.getRootDirectory(), f"{FILE_PREFIX}{task.taskAttemptId()}")
-    with open(path, "w", encoding="ascii") as file:
-        file.write(f"{row.place} {row.size}")
+    row = row_at_hand(error) if os.path.exists(path) else None
+    if row is not None:
+        with open(path, "w", encoding="ascii", opener=_opened) as file:
+            file.write(f"{row.place} {row.size}")
+
+
+def _opened(path: str, flags: int) -> int:
+    """The task may end at any time, with its file."""
+    return os.open(path, flags & ~os.O_CREAT)
 
 
 def row_at_hand(error: BaseException) -> RowAtHand | None:

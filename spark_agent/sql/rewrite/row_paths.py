@@ -100,6 +100,11 @@ class RowPath:
         return not self.has_unknown and not self.has_others
 
 
+def calls_python(nodes: Iterable[PlanNode]) -> bool:
+    """Does an operator call Python for many rows at once, so that its worker knows on which one it fails?"""
+    return any(node.name in _BATCHED for node in nodes)
+
+
 def path_above(nodes: Sequence[PlanNode], scan: int) -> RowPath:
     """The path from the node `scan` to the output of a plan, whose node is the last one.
 

@@ -7,11 +7,12 @@ since it waits for the topics of Kafka.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from spark_agent.sql.rewrite.plan_nodes import PlanNode
 from spark_agent.sql.rewrite.plan_walk import Ids
+from spark_agent.sql.rewrite.row_paths import calls_python
 from spark_agent.sql.types import Expression, OutputFiles, Plan
 
 if TYPE_CHECKING:
@@ -76,6 +77,14 @@ class PlanTaps:
             is_persisted=self._is_persisted,
             step_size=step_size,
         )
+
+    def attend_calls(self, nodes: Iterable[PlanNode]) -> None:
+        """If these call functions of Python: let their workers say on which row one fails.
+
+        Those of a replay may write nothing outside of its sandbox.
+        """
+        if self._replay is None and calls_python(nodes):
+            self._config.attendCalls()
 
     def reads(self, tap: Expression) -> Expression:
         return self._jvm.reads(tap)

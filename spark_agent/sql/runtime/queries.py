@@ -276,6 +276,7 @@ class Queries:
         if rerun is not None:
             rerun.begin(node)
         is_streamed = not planned.is_persisted and walk.interleaved == 0
+        taps.attend_calls(nodes.nodes)
         batch = self._python_batch(planned.query, nodes.nodes)
         self._executions.publish(nodes.nodes, is_streamed=is_streamed, batch=batch)
         if rerun is None:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark import SparkContext
+from pyspark import SparkContext, SparkFiles
 from pyspark.sql import SparkSession
 
 from lineage_service.errors import NotFoundError
 from lineage_service.lineage import Failure, Failures
 from lineage_service.queries import TraceQuery
+from spark_agent.worker.function_failures import FILE_PREFIX
 from tests.support.lanes import sampled, selected
 from tests.support.spark.application import Application, run_application
 from tests.support.spark.failing_queries import (
@@ -27,6 +28,7 @@ from tests.support.spark.failing_queries import (
     Failing,
     Inputs,
     random_query,
+    udf,
     write_inputs,
 )
 
@@ -55,6 +57,7 @@ class Ran:
     failures: Failures | None
     numbers: Mapping[str, range]  # the nodes that each query has made
     errors: Mapping[str, str]  # what the program has seen
+    files: Sequence[str]  # beside those of the job, at its end
 
     def of(self, name: str) -> list[Failure]:
         assert self.failures is not None
@@ -68,11 +71,12 @@ class Ran:
 def ran(
     kafka: Any, folder: Path, queries: Mapping[str, Failing], *, lineage: bool = True, **conf: str
 ) -> Ran:
-    """Each query in one application; all fail."""
+    """Each query in one application, and one that is not followed; all fail."""
     folder.mkdir(exist_ok=True)
     write_inputs(folder)
     numbers: dict[str, range] = {}
     errors: dict[str, str] = {}
+    files: list[str] = []
 
     def next_number() -> int:
         from spark_agent import agent
@@ -95,6 +99,9 @@ def ran(
             with contextlib.suppress(Exception):
                 spark.catalog.clearCache()
             numbers[name] = range(before, next_number())
+        with contextlib.suppress(Exception):
+            udf(Inputs(spark, folder), spark.sql(f"select {BAD} as n")).collect()
+        files.extend(path.name for path in Path(SparkFiles.getRootDirectory()).iterdir())
 
     _, application = run_application(
         kafka.bootstrap_servers,
@@ -107,7 +114,7 @@ def ran(
     failures = None
     if application is not None:
         failures = application.questions.failures(application.application_id)
-    return Ran(application, failures, numbers, errors)
+    return Ran(application, failures, numbers, errors, files)
 
 
 @pytest.fixture(scope="module")
@@ -168,6 +175,10 @@ def test_a_batch_of_python_is_smaller_than_what_was_read(cases: Ran) -> None:
     assert failure.name == "BatchEvalPython"
     assert "failing_queries.py" in str(failure.frame)
     assert failure.sources_total <= ROWS // FILES
+
+
+def test_functions_that_fail_leave_no_file_beside_those_of_the_job(cases: Ran) -> None:
+    assert [name for name in cases.files if name.startswith(FILE_PREFIX)] == []
 
 
 def test_a_trace_of_a_bound_is_refused_in_words(cases: Ran) -> None:

@@ -126,18 +126,33 @@ class Task:
         return 42
 
 
-def test_an_attended_function_is_itself_and_its_failure_leaves_a_file(
-    worker: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+@pytest.fixture
+def file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """That of the running task."""
     monkeypatch.setattr("pyspark.TaskContext.get", lambda: Task())
     monkeypatch.setattr(SparkFiles, "getRootDirectory", lambda: str(tmp_path))
+    return tmp_path / f"{FILE_PREFIX}42"
+
+
+def test_an_attended_function_is_itself_and_says_its_failure_to_a_task_that_asks(
+    worker: ModuleType, file: Path
+) -> None:
+    file.write_text("of another function of the task")
     assert attended(fails) is fails
     function = cloudpickle.loads(cloudpickle.dumps(Attended(fails)))  # twice in one worker
     assert not isinstance(function, Attended)
     outfile: list[str] = []
     worker.main(loading("map", 100), function, dump, "map", outfile)
     assert outfile == ["ValueError"]
-    assert (tmp_path / f"{FILE_PREFIX}42").read_text() == "37 100"
+    assert file.read_text() == "37 100"
+
+
+def test_a_task_that_does_not_ask_has_no_file(worker: ModuleType, file: Path) -> None:
+    attended(fails)
+    outfile: list[str] = []
+    worker.main(loading("map", 100), fails, dump, "map", outfile)
+    assert outfile == ["ValueError"]
+    assert list(file.parent.iterdir()) == []
 
 
 def test_a_pickled_function_is_itself_where_there_is_no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,12 +165,15 @@ def test_a_pickled_function_is_itself_where_there_is_no_agent(monkeypatch: pytes
     assert (function(1), kind) == (1, "int")
 
 
-def test_what_is_wrong_here_changes_no_error(worker: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_wrong_here_changes_no_error(
+    worker: ModuleType, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.touch()
+
     def breaks(_error: BaseException) -> None:
         raise KeyError
 
     monkeypatch.setattr(function_failures, "row_at_hand", breaks)
-    monkeypatch.setattr("pyspark.TaskContext.get", lambda: Task())
     attended(fails)
     outfile: list[str] = []
     worker.main(loading("map", 100), fails, dump, "map", outfile)

@@ -69,6 +69,7 @@ final class TaskCapture implements TaskCompletionListener, TaskFailureListener {
   private final ManifestAccumulator manifests;
   private final ManifestAccumulator failures;
   private final boolean isSilent;
+  private boolean hasAsked; // where calls of Python fail; set before the listeners are there
 
   private TaskCapture(AgentConfig config) {
     manifests = config.manifests;
@@ -91,6 +92,7 @@ final class TaskCapture implements TaskCompletionListener, TaskFailureListener {
       part = (P) capture.parts.computeIfAbsent(key, missing -> constructor.get());
     }
     if (isFirst) { // outside of the lock: a task that has ended calls its listener at once
+      capture.hasAsked = config.attendsCalls() && FailedCall.ask(task);
       task.addTaskFailureListener(capture);
       task.addTaskCompletionListener(capture);
     }
@@ -117,6 +119,9 @@ final class TaskCapture implements TaskCompletionListener, TaskFailureListener {
   @Override
   public void onTaskCompletion(TaskContext task) {
     TASKS.remove(task);
+    if (hasAsked) {
+      FailedCall.end(task);
+    }
     if (isSilent) {
       return;
     }

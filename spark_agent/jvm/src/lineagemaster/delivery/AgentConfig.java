@@ -26,6 +26,7 @@ public final class AgentConfig implements Serializable {
   public final long spoolMaxBytes;
   public final boolean isSpoolSynced;
   public final boolean isSilent;
+  private volatile boolean attendsCalls;
 
   /**
    * @param clientOptions of Kafka's Java client, bootstrap.servers among them
@@ -74,5 +75,14 @@ public final class AgentConfig implements Serializable {
     this.spoolMaxBytes = spoolMaxBytes;
     this.isSpoolSynced = isSpoolSynced;
     this.isSilent = isSilent;
+  }
+
+  /** From now on, tasks let workers of Python say on which row a function fails. */
+  public void attendCalls() {
+    attendsCalls = true;
+  }
+
+  public boolean attendsCalls() {
+    return attendsCalls;
   }
 }
