@@ -9,9 +9,12 @@ __all__ = ["changed_inputs", "input_paths", "output_paths"]
 
 
 def changed_inputs(queries: LineageQueries, application_id: str) -> str | None:
-    """Which input files are not what the run read, and why; None if all are."""
+    """Which input files are not what the run read, and why; None if all are.
+
+    What the job itself wrote before it read it, it writes again.
+    """
     files = queries.source_files.input_files(application_id)
-    changed = [file for file in files if file.changed is not None]
+    changed = [file for file in files if file.changed is not None and not file.is_own]
     if not changed:
         return None
     more = f" (and {len(changed) - 1:,} more files)" if len(changed) > 1 else ""

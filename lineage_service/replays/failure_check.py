@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from lineage_service.lineage import Failure, ReplayedOutput, Verdict
 
 __all__ = ["checked_failure", "is_same_crash"]
 
 _LONGEST = 500
-#: Of a text of several lines, how much is looked through for its first words.
-_FIRST = 1_000
 
 
 def checked_failure(failure: Failure, exit_code: int, printed: str) -> ReplayedOutput:
@@ -60,12 +59,19 @@ def _raised(failure: Failure, printed: str) -> list[re.Match[str]]:
 
 
 def _says_so(failure: Failure, raised: re.Match[str], printed: str) -> bool:
-    """Has the error the same text? What was cut ends with an ellipsis."""
-    text = failure.message.removesuffix("…")
-    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    if not first:
-        return not (raised["text"] or "").strip(": ")
-    return first in printed[raised.start() : raised.end() + (_FIRST if "\n" in text else 0)]
+    """Has the error the same text, in all its lines? What was cut ends with an ellipsis."""
+    message = failure.message.rstrip()
+    was = _trimmed(message.removesuffix("…").split("\n"))
+    first = (raised["text"] or "").removeprefix(":")
+    now = _trimmed([first, *printed[raised.end() :].split("\n", len(was))[1 : len(was)]])
+    if message.endswith("…"):
+        now[-1] = now[-1][: len(was[-1])]
+    return now == was
+
+
+def _trimmed(lines: Sequence[str]) -> list[str]:
+    """Without the blanks at their ends, which events do not keep, and before the first."""
+    return [lines[0].strip(), *(line.rstrip() for line in lines[1:])]
 
 
 def _has_frame(frame: str | None, printed: str) -> bool:
@@ -75,4 +81,4 @@ def _has_frame(frame: str | None, printed: str) -> bool:
     path, _, line = frame.rpartition(":")
     file = re.escape(path.rpartition("/")[2])
     # Of a query Spark says itself where the expression was made.
-    return re.search(rf'{file}(?:", line |:){re.escape(line)}\b', printed) is not None
+    return re.search(rf'(?<![\w.-]){file}(?:", line |:){re.escape(line)}\b', printed) is not None

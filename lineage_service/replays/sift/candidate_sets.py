@@ -14,7 +14,7 @@ from lineage_service.lineage import SourceRow
 from lineage_service.queries import Queries, RowSetQuery, StartQuery
 from lineage_service.replays.errors import ReplayError
 from lineage_service.replays.original import Original
-from lineage_service.replays.sift.candidates import Candidates, Row, rows_of
+from lineage_service.replays.sift.candidates import Candidates, Row, rows_of, without_places
 from lineage_service.replays.specification import RowTexts, Source, row_set_json, with_places
 from lineage_service.replays.taken_rows import with_taken_rows
 from spark_agent.contract.row_sets import count_rows, rows_in
@@ -125,7 +125,7 @@ class CandidateSets:
         splits = sorted(self._original.sources[node].partitions)
         counts = [(split, self._original.records(node, split)) for split in splits]
         return {
-            **source,
+            **without_places(source),
             "files": [],
             "splits": [{"split": split, "positions": [[0, count]]} for split, count in counts if count],
         }

@@ -15,7 +15,7 @@ from typing import Any
 from lineage_service.replays.specification import Plan, Source
 from spark_agent.contract.row_sets import ranges_of, rows_in
 
-__all__ = ["Candidates", "Row", "rows_of"]
+__all__ = ["Candidates", "Row", "rows_of", "without_places"]
 
 #: Rows of scans that a job's process keeps from one run to the next, so that it reads no file again.
 _MOST_KEPT = 100_000
@@ -101,7 +101,7 @@ class Candidates:
         """The same, where these sources cannot be restricted."""
         return Candidates(
             [
-                {**_without_places(source), "whole": True, "why": why, "files": [], "splits": []}
+                {**without_places(source), "whole": True, "why": why, "files": [], "splits": []}
                 if source["node"] in nodes
                 else source
                 for source in self.sources
@@ -143,14 +143,16 @@ def _places_of(sources: Iterable[Source]) -> dict[Row, tuple[int, int]]:
 def _texts_of(sources: Iterable[Source]) -> dict[Row, str]:
     texts: dict[Row, str] = {}
     for source in sources:
-        lines = source.get("texts") or {}
-        for split in source.get("splits", ()) if not source["whole"] else ():
+        if source["whole"] or "texts" not in source:
+            continue
+        for split in source.get("splits", ()):
             number = split["split"]
-            of_split = lines.get(str(number), ())
-            for position, text in zip(rows_in(split["positions"]), of_split, strict=False):
+            of_split = source["texts"][str(number)]
+            for position, text in zip(rows_in(split["positions"]), of_split, strict=True):
                 texts[source["node"], number, position] = text
     return texts
 
 
-def _without_places(source: Source) -> Source:
+def without_places(source: Source) -> Source:
+    """Without the lines or blocks of its rows: it is to have other rows."""
     return {name: value for name, value in source.items() if name not in ("texts", "blocks")}

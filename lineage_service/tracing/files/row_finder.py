@@ -195,7 +195,8 @@ class RowFinder:
             begin = index.offset_of(row, check)
             if begin is None:
                 raise NotFoundError(
-                    f"{path} has {index.count_rows(check)} rows; row {row} is not there (rows count from 0)"
+                    f"{path} has {index.count_rows(check)} rows; row {row} is not there: it would be line "
+                    f"{row + 1}"
                 )
             # The row that begins at the first byte of a partition belongs to the partition before.
             candidates = [info for info in infos if begins[int(info["start"])] < begin] or [infos[0]]

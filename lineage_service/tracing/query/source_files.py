@@ -13,12 +13,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lineage_service.errors import InvalidQueryError, LineageError
+from lineage_service.errors import InvalidQueryError, LineageError, NotFoundError
 from lineage_service.lineage import RowSet, SourceRow
 from lineage_service.tracing.files.decompression import Check, unlimited
 from lineage_service.tracing.files.file_parts import normal_path, paths_of
 from lineage_service.tracing.files.file_systems import UnreadableError
 from lineage_service.tracing.files.input_texts import MOST_BYTES, MOST_ROWS, InputTexts, UnsureTextError
+from lineage_service.tracing.files.own_files import own_files
 from lineage_service.tracing.files.partition_states import file_states
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.files.scan_blocks import UnknownBlockError, blocks_of
@@ -26,6 +27,7 @@ from lineage_service.tracing.files.source_rows import change_of
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.query.open_applications import Opened
 from lineage_service.tracing.query.row_sets import RowSets, sources_of
+from lineage_service.tracing.walk.starts import no_such_line
 from spark_agent.contract.row_sets import rows_in
 
 __all__ = ["InputFile", "SourceBlocks", "SourceFiles", "SourceTexts"]
@@ -36,6 +38,7 @@ class InputFile:
     """A file that a source read. `changed` says why it is not what was read any more; None if it is.
 
     `size` in bytes and `modified` in Unix milliseconds are those of then, None where they are unknown.
+    `is_own`: the application itself wrote it before all of its sources that read it.
     """
 
     node: int
@@ -43,6 +46,7 @@ class InputFile:
     size: int | None
     modified: int | None
     changed: str | None
+    is_own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,7 @@ class SourceFiles:
         """Each file of these sources once, of all sources by default."""
         opened = self._open(application_id)
         chosen = None if nodes is None else set(nodes)
+        own = own_files(opened.graph.topology.nodes, opened.application.ended)
         files: dict[str, InputFile] = {}
         for node in sources_of(opened):
             if chosen is not None and node.number not in chosen:
@@ -99,6 +104,7 @@ class SourceFiles:
                         size=info.get("size"),
                         modified=info.get("modified"),
                         changed=self._change(path, info),
+                        is_own=normal_path(path) in own,
                     )
         return tuple(files.values())
 
@@ -171,9 +177,12 @@ class SourceFiles:
         missing: LineageError | None = None
         for node in readers:
             try:
-                records += self._locations.find(
+                places = self._locations.find(
                     topology, path, row, check, direction="forward", node=node.number
                 )
+                for _, split, offset in places:
+                    _check_is_read(opened, node, split, offset, path, row)
+                records += places
             except LineageError as error:  # it read another part of the file, say
                 missing = error
         if missing is not None and not records:
@@ -264,6 +273,15 @@ class SourceFiles:
             ended=opened.application.ended,
         )
         return {position: row for (_, position), row in rows.items()}
+
+
+def _check_is_read(opened: Opened, node: TopologyNode, split: int, offset: int, path: str, row: int) -> None:
+    """Raises NotFoundError for a line behind those that were read. Where only tasks failed none is known."""
+    graph = opened.graph
+    holders = graph.holders_of(node.number, split, "forward")
+    counts = [graph.count(node.number, run.number) for run in holders]
+    if counts and offset >= max(counts):
+        raise NotFoundError(no_such_line(path, row, node, max(counts)))
 
 
 def _readers(opened: Opened, path: str) -> list[TopologyNode]:

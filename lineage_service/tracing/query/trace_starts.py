@@ -79,7 +79,7 @@ class TraceStarts:
             return _by_key(opened, cursor, named, query)
         return [
             Position(start.node.number, start.partition, start.offset, run.number)
-            for start in starts_named(opened.graph, named, query.direction)
+            for start in starts_named(opened.graph, named, query)
             for run in start.runs
         ]
 

@@ -287,7 +287,7 @@ class SparkTracing:
                 if query.starts:
                     raise InvalidQueryError("on Spark, a trace of several starts has none by a key")
                 return {named.number: _by_key(snapshot, main, named, one)}
-            for start in starts_named(snapshot.graph, named, query.direction):
+            for start in starts_named(snapshot.graph, named, one):
                 at = ((run.number, start.offset) for run in start.runs)
                 rows.setdefault(start.node.number, {}).update(dict.fromkeys(at))
         return {node: main.of_rows(of_node) for node, of_node in rows.items()}

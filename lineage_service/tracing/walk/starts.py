@@ -23,6 +23,7 @@ __all__ = [
     "end_named",
     "has_records",
     "no_such_key",
+    "no_such_line",
     "node_id_named",
     "node_named",
     "record_named",
@@ -147,9 +148,9 @@ class Start:
 
 
 def starts_named(
-    graph: LineageGraph, records: Sequence[tuple[TopologyNode, int, int]], direction: str
+    graph: LineageGraph, records: Sequence[tuple[TopologyNode, int, int]], query: TraceQuery
 ) -> list[Start]:
-    """Starts at records that a query names. Of several, those that are there.
+    """Starts at the records that a query names. Of several, those that are there.
 
     Raises NotFoundError, InvalidQueryError.
     """
@@ -157,7 +158,7 @@ def starts_named(
     missing: list[NotFoundError] = []
     for node, partition, offset in records:
         try:
-            runs = _runs_with(graph, node, partition, offset, direction)
+            runs = _runs_with(graph, node, partition, offset, query)
             starts.append(Start(node, partition, offset, runs))
         except NotFoundError as error:
             missing.append(error)
@@ -167,22 +168,32 @@ def starts_named(
 
 
 def _runs_with(
-    graph: LineageGraph, node: TopologyNode, partition: int, offset: int, direction: str
+    graph: LineageGraph, node: TopologyNode, partition: int, offset: int, query: TraceQuery
 ) -> list[TaskRun]:
     """The runs in which a trace from a record begins. Raises NotFoundError, InvalidQueryError."""
     check_has_records(node)
     counts = [
         (run, graph.count(node.number, run.number))
-        for run in graph.holders_of(node.number, partition, direction)
+        for run in graph.holders_of(node.number, partition, query.direction)
     ]
     holders = [run for run, count in counts if offset < count]
     if not holders:
-        raise NotFoundError(
-            f"node {node.number} ({node.name}) has {max((count for _, count in counts), default=0)} records "
-            f"in partition {partition}; offset {offset} is not there (offsets count from 0)"
-            + _failed_there(graph, node, partition)
+        count = max((count for _, count in counts), default=0)
+        missing = (
+            f"node {node.number} ({node.name}) has {count} records in partition {partition}; offset {offset} "
+            "is not there (offsets count from 0)"
+            if query.path is None
+            else no_such_line(query.path, query.row or 0, node, count)
         )
+        raise NotFoundError(missing + _failed_there(graph, node, partition))
     return holders
+
+
+def no_such_line(path: str, row: int, node: TopologyNode, count: int) -> str:
+    """That a row of a file is none of those that a node read or wrote there, which are so many."""
+    did, done = ("wrote", "written") if node.kind == "sink" else ("read", "read")
+    rows = "1 row" if count == 1 else f"{count:,} rows"
+    return f"{path} has no line {row + 1} that was {done}: {in_words(node)} {did} {rows} there"
 
 
 def _failed_there(graph: LineageGraph, node: TopologyNode, partition: int) -> str:

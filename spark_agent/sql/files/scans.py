@@ -1,8 +1,9 @@
 """What the scans of plans read, and how rows of files are known.
 
 A Parquet file knows the index of each row, so a filter may be pushed into its scan: ids are made of what is
-left. Elsewhere a row is known by its order in the scan, so nothing may be left out before rows are numbered,
-but whole partitions of the data. Of ORC the stripes before a split say how many rows there are.
+left. A replay that drops rows does not push what might fail on one of them. Elsewhere a row is known by its
+order in the scan, so nothing may be left out before rows are numbered, but whole partitions of the data. Of
+ORC the stripes before a split say how many rows there are.
 """
 
 from __future__ import annotations
@@ -160,6 +161,16 @@ class FileScans:
         if self._is_of_folders(scan.files, condition):
             return True
         return _is_strict(scan.files) and self._catalyst.is_pushed_into_lines(condition)
+
+    def is_of_dropped_rows(self, scan: Operator, condition: Expression) -> bool:
+        """Might `condition`, if it is pushed, end in an error on a row that a replay does not mean?
+
+        Then the replay evaluates it behind those that it drops. What chooses folders sees no rows, and what
+        is not deterministic depends on all rows before.
+        """
+        if scan.files is None or not condition.deterministic() or self._is_of_folders(scan.files, condition):
+            return False
+        return self._catalyst.may_fail(condition)
 
     def is_evaluated_first(self, scan: Operator, condition: Expression) -> bool:
         """Would Spark evaluate `condition` before others, which might end in an error without that?"""

@@ -288,7 +288,8 @@ def test_of_several_rows_of_a_group_one_that_is_still_there_has_not_become_anoth
     try:
         rests = influence(steps, [f"a,{number}" for number in numbers], f"a {float(was)}")
     except NotLocalError:
-        return  # the job runs
+        assert len(numbers) > min(2, len(set(numbers)))  # the job runs
+        return
     for number, rest in enumerate(rests):
         left = sorted(map(float, numbers[:number] + numbers[number + 1 :]))[-2:]
         assert rest == (f"a {float(was)}" if float(was) in left else None)

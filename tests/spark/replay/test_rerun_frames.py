@@ -53,7 +53,8 @@ FORMATS = """import sys
 from pyspark.sql import SparkSession
 
 folder = sys.argv[1]
-spark = SparkSession.builder.appName("Formats").config("spark.sql.shuffle.partitions", 2).getOrCreate()
+builder = SparkSession.builder.appName("Formats").config("spark.sql.shuffle.partitions", 2)
+spark = builder.config("spark.sql.ansi.enabled", "true").getOrCreate()
 prices = spark.read.parquet(f"{folder}/prices")
 prices.where("price > 3 AND day = 2").selectExpr("concat(item, price)").write.text(f"{folder}/dear")
 prices.groupBy("day").count().selectExpr("concat(day, ' ', count)").write.text(f"{folder}/days")
@@ -64,6 +65,11 @@ words = spark.read.text(f"{folder}/words.txt").selectExpr("input_file_name() AS 
 words.selectExpr("concat(substring_index(file, '/', -1), ' ', value)").write.text(f"{folder}/files")
 big = prices.where("price > (SELECT avg(price) FROM parquet.`" + folder + "/prices`)")
 big.selectExpr("concat(item, price)").write.text(f"{folder}/big")
+first = prices.agg({"code": "min"}).head()[0]
+prices.where(prices.code == (first or "none")).selectExpr("concat(code, item)").write.text(f"{folder}/first")
+with open(f"{folder}/limit") as file:
+    limited = prices.where(f"10 div (price - {file.read()}) > 1")
+limited.selectExpr("concat(item, price)").write.text(f"{folder}/limited")
 """
 SECONDS = 120
 
@@ -198,11 +204,14 @@ def test_each_run_gives_what_its_rows_give(reruns: Reruns) -> None:
 
 
 def written_in(report: dict[str, Any]) -> dict[str, Counter[str]]:
-    return {Path(sink["path"]).name: texts_in(Path(sink["to"])) for sink in report["sinks"]}
+    sinks = [sink for sink in report["sinks"] if sink["path"] is not None]
+    return {Path(sink["path"]).name: texts_in(Path(sink["to"])) for sink in sinks}
 
 
 PRICES = {
-    f"prices/day={day}/part.parquet": [{"item": "abc"[at % 3], "price": day * at % 7} for at in range(20)]
+    f"prices/day={day}/part.parquet": [
+        {"item": "abc"[at % 3], "price": day * at % 7, "code": f"A#{at}"} for at in range(20)
+    ]
     for day in (1, 2)
 }
 STOCK = {"stock.orc": [{"item": "ab"[at % 2], "left": at} for at in range(6)]}
@@ -226,14 +235,18 @@ def test_each_format_gives_what_its_rows_give(jar: Path, tmp_path: Path) -> None
     reruns = Reruns(FORMATS, folder, sandbox)
     randomness = random.Random(5)
     try:
+        (folder / "limit").write_text("1000")
         first = reruns.run([])
-        assert written_in(first) == of_formats(contents)
+        assert written_in(first) == of_formats(contents, limit=1000)
+        (folder / "limit").write_text("3")
         for count in (0, 1, 4, 2, 9):
             chosen = {name: sorted(randomness.sample(of, min(count, len(of)))) for name, of in every.items()}
+            for name, rows in PRICES.items():  # a row that is dropped ends in no error
+                chosen[name] = [row for row in chosen[name] if rows[row]["price"] != 3]
             sources = [blocks_of(source, chosen, every, folder) for source in first["sources"]]
             report = reruns.run(sources)
             kept = {name: [contents[name][row] for row in of] for name, of in chosen.items()}
-            assert written_in(report) == of_formats(kept), chosen
+            assert written_in(report) == of_formats(kept, limit=3), chosen
             assert {source["way"] for source in report["sources"]} == {"filter"}, report
         assert reruns.end() == 0
     finally:
@@ -261,10 +274,11 @@ def blocks_of(source: dict[str, Any], rows: Rows, every: Rows, folder: Path) -> 
     }
 
 
-def of_formats(rows: dict[str, list[Any]]) -> dict[str, Counter[str]]:
+def of_formats(rows: dict[str, list[Any]], *, limit: int) -> dict[str, Counter[str]]:
     prices = [(day, row) for day in (1, 2) for row in rows[f"prices/day={day}/part.parquet"]]
     stock = rows["stock.orc"]
     mean = sum(row["price"] for _, row in prices) / len(prices) if prices else 0
+    code = min((row["code"] for _, row in prices), default="none")
     return {
         "dear": Counter(
             f"{row['item']}{row['price']}" for day, row in prices if row["price"] > 3 and day == 2
@@ -278,4 +292,8 @@ def of_formats(rows: dict[str, list[Any]]) -> dict[str, Counter[str]]:
         ),
         "files": Counter(f"words.txt {word}" for word in rows["words.txt"]),
         "big": Counter(f"{row['item']}{row['price']}" for _, row in prices if row["price"] > mean),
+        "first": Counter(f"{row['code']}{row['item']}" for _, row in prices if row["code"] == code),
+        "limited": Counter(
+            f"{row['item']}{row['price']}" for _, row in prices if int(10 / (row["price"] - limit)) > 1
+        ),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from spark_agent import contract
@@ -52,9 +52,12 @@ def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten
         number = node.number
         if leaf.files is not None:
             kept = walk.taps.kept(node, leaf.files["roots"], walk.root)
-    node.is_prefiltered |= any(map(walk.catalyst.may_fail, pushed))
     indexed = walk.scans.with_row_index(plan, leaf) if persisted is None else None
     scanned, row_index = indexed if indexed is not None else (plan, None)
+    late: list[Expression] = []
+    if kept is not None and row_index is not None:
+        pushed, late = _parted(pushed, lambda condition: walk.scans.is_of_dropped_rows(leaf, condition))
+    node.is_prefiltered |= any(map(walk.catalyst.may_fail, pushed))
     if pushed:
         scanned = walk.catalyst.filter(walk.catalyst.all_of(pushed), scanned)
     # What is persisted has reported its records when it was made: they need only be numbered again.
@@ -71,10 +74,29 @@ def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten
     column = walk.catalyst.alias(ids, f"lineage_{number}")
     numbered = walk.catalyst.project_as(plan, scanned, [column])
     if kept is not None:
-        if kept.hasCandidates():  # PlanStrategy.java knows the scan by this filter
-            numbered = walk.catalyst.filter(walk.catalyst.is_other(column.toAttribute(), -1), numbered)
-        numbered = walk.catalyst.filter(walk.catalyst.is_positive(column.toAttribute()), numbered)
+        numbered = _kept(walk, numbered, column.toAttribute(), late, has_candidates=kept.hasCandidates())
     return Rewritten(numbered, [(column.toAttribute(), number)], node.number)
+
+
+def _parted(
+    conditions: Sequence[Expression], is_late: Callable[[Expression], bool]
+) -> tuple[list[Expression], list[Expression]]:
+    """The others and those that are late."""
+    others: list[Expression] = []
+    late: list[Expression] = []
+    for condition in conditions:
+        (late if is_late(condition) else others).append(condition)
+    return others, late
+
+
+def _kept(
+    walk: Walk, numbered: Plan, ids: Expression, late: Sequence[Expression], *, has_candidates: bool
+) -> Plan:
+    """The rows of a scan that a replay keeps, and of these the ones that fulfil the late conditions."""
+    if has_candidates:  # PlanStrategy.java knows the scan by this filter
+        numbered = walk.catalyst.filter(walk.catalyst.is_other(ids, -1), numbered)
+    kept = walk.catalyst.filter(walk.catalyst.is_positive(ids), numbered)
+    return walk.catalyst.filter(walk.catalyst.all_of(late), kept) if late else kept
 
 
 def _source(

@@ -75,3 +75,44 @@ def test_an_error_of_a_query_is_the_same_whatever_pyspark_calls_it() -> None:
     assert is_same_crash(failure, 1, "Caused by: org.apache.spark.SparkNumberFormatException: [CAST] x\n")
     assert not is_same_crash(failure, 1, "ArithmeticException: x\n")
     assert not is_same_crash(failure, 0, "NumberFormatException: x\n")
+
+
+@pytest.mark.parametrize(
+    ("message", "last"),
+    [
+        ("bad value 1", "ValueError: bad value 12"),
+        ("bad value 1", "ValueError: a bad value 1"),
+        ("bad value 1", "ValueError"),
+        ("head\nrow 5", "ValueError: head\nrow 6"),
+        ("head\nrow 5", "ValueError: head\nrow 55"),
+        ("head\nrow 5", "ValueError: head"),
+        ("head\nrow 5", "ValueError: other\nhead\nrow 5"),
+        ("head\nrow 5…", "ValueError: head\nrow 6"),
+        ("bad value 1…", "ValueError: bad value"),
+    ],
+)
+def test_an_error_of_another_text_is_not_reproduced(message: str, last: str) -> None:
+    failure = replace(FAILURE, error="ValueError", message=message)
+    printed = PRINTED.replace("ZeroDivisionError: division by zero", last)
+    assert checked_failure(failure, 1, printed).verdict == "changed"
+    assert is_same_crash(failure, 1, printed)
+
+
+@pytest.mark.parametrize(
+    ("message", "last"),
+    [
+        ("head\nrow 5", "ValueError: head\nrow 5\n\n\tat org.apache.spark"),
+        ("head \n\nrow 5\n", "ValueError: head \n\nrow 5\n"),
+        ("head\nrow 5…", "ValueError: head\nrow 51"),
+    ],
+)
+def test_an_error_of_several_lines_is_reproduced_if_all_are_the_same(message: str, last: str) -> None:
+    failure = replace(FAILURE, error="ValueError", message=message)
+    printed = PRINTED.replace("ZeroDivisionError: division by zero", last)
+    assert checked_failure(failure, 1, printed).verdict == "reproduced"
+
+
+@pytest.mark.parametrize("file", ["myjob.py", "my-job.py", "my.job.py"])
+def test_a_line_of_another_file_whose_name_ends_alike_is_another_line(file: str) -> None:
+    assert checked_failure(FAILURE, 1, PRINTED.replace("job.py", file)).verdict == "changed"
+    assert not is_same_crash(FAILURE, 1, PRINTED.replace("/jobs/job.py", file))

@@ -200,8 +200,9 @@ def test_inputs_that_changed_are_refused_by_name(job: Job, capsys: pytest.Captur
     [
         ((), "say what to replay"),
         (("--only", "nowhere"), "names no rows"),
-        (("--only", "IN:9"), "in.csv:9: it names record 8"),
-        (("--replace", "IN:9=x"), "in.csv:9: it names record 8"),
+        (("--only", "IN:9"), "in.csv has no line 9 that was read: 0 (textFile"),
+        (("--only", "IN:5"), "read 4 rows there"),
+        (("--replace", "IN:9=x"), "in.csv has no line 9 that was read: 0 (textFile"),
         (("OUT:1", "--only", "IN:1"), "say what to replay"),
         (("--replace", "IN:1"), "replaces no row"),
         (("--failure", "3"), "no failure 3"),
@@ -209,7 +210,7 @@ def test_inputs_that_changed_are_refused_by_name(job: Job, capsys: pytest.Captur
         (("--only", "IN:1", "--affected"), "--affected goes with --without"),
         (("--without", "IN:1", "--affected"), "--affected cannot be used: "),
         (("--without", "IN:1", "--step"), "--step shows the way of output rows"),
-        (("OUT:99",), "has 4 records"),
+        (("OUT:99",), "has no line 99 that was written: 2 (collect"),
     ],
 )
 def test_what_cannot_be_replayed_is_one_sentence_and_leaves_nothing(

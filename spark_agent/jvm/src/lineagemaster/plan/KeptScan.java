@@ -1,11 +1,14 @@
 package lineagemaster.plan;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.BitSet;
-import java.util.HashMap;
+import java.util.Collections;
 import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import lineagemaster.capture.KeptRows;
 import lineagemaster.expression.ScalaLists;
@@ -16,11 +19,13 @@ import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.InputFileBlockLength;
 import org.apache.spark.sql.catalyst.expressions.InputFileBlockStart;
 import org.apache.spark.sql.catalyst.expressions.InputFileName;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -33,40 +38,88 @@ import scala.collection.JavaConverters;
 /**
  * The candidates of a scan, as the first run of a sift has read them. Further runs take their rows from here, and read
  * no file. They have the partitions, the order and the columns that the scan gave. Another scan, another setting of SQL
- * or other candidates are read for themselves.
+ * or other candidates are read for themselves. What would take too much memory is read from its files by each run.
  */
 final class KeptScan {
-  /** By what is read, and how. They are of the JVM: each run has a SparkContext of its own. */
-  private static final Map<String, KeptScan> SCANS = new HashMap<>();
+  /** Bytes of rows that are kept, of all scans; and scans that are remembered. */
+  private static final long MOST_BYTES = 128L << 20;
+  private static final int MOST_SCANS = 100;
 
-  /** What tells columns of the same name apart, in texts of expressions. */
-  private static final String NUMBERS = "#[0-9]+L?";
+  /**
+   * By what is read, and how; null for what is not kept. They are of the JVM: each run has a SparkContext of its own.
+   * Those that were not used for longest come first.
+   */
+  private static final Map<List<Object>, KeptScan> SCANS = new LinkedHashMap<>(16, 0.75f, true);
 
   private final List<List<InternalRow>> partitions;
   private final int idColumn;
+  private final long bytes;
 
-  private KeptScan(List<List<InternalRow>> partitions, int idColumn) {
+  private KeptScan(List<List<InternalRow>> partitions, int idColumn, long bytes) {
     this.partitions = partitions;
     this.idColumn = idColumn;
+    this.bytes = bytes;
     for (List<InternalRow> rows : partitions) {
       rows.forEach(row -> row.setLong(idColumn, KeptRows.candidate(row.getLong(idColumn))));
     }
   }
 
-  /** The rows that are kept of a plan whose column of ids is that one. It is run if it was not run before. */
-  static RDD<InternalRow> rows(String key, SparkPlan plan, int idColumn, KeptRows kept, SparkContext context) {
+  /**
+   * The rows that are kept of a plan whose column of ids is that one. It is run if it was not run before. Where no rows
+   * of it are kept here, it gives all of them: the ids of those that are dropped are negative.
+   */
+  static RDD<InternalRow> rows(
+      List<Object> key, SparkPlan plan, int idColumn, KeptRows kept, SparkContext context) {
     synchronized (SCANS) {
       if (!SCANS.containsKey(key)) {
-        JavaRDD<InternalRow> rows = plan.execute().toJavaRDD();
-        SCANS.put(key, new KeptScan(rows.mapPartitions(KeptScan::copied).collect(), idColumn));
+        SCANS.put(key, read(plan, idColumn));
+        forgetOldest();
       }
-      return SCANS.get(key).kept(kept.keptCandidates(), context);
+      KeptScan scan = SCANS.get(key);
+      return scan == null ? plan.execute() : scan.kept(kept.keptCandidates(), context);
     }
   }
 
+  /** Null if the rows are too large, for this class or for `spark.driver.maxResultSize`, or cannot be read at all. */
+  private static KeptScan read(SparkPlan plan, int idColumn) {
+    List<List<InternalRow>> partitions;
+    JavaRDD<InternalRow> rows = plan.execute().toJavaRDD();
+    try {
+      partitions = rows.mapPartitions(KeptScan::copied).collect();
+    } catch (Exception failed) { // if it is the job's own error, reading the files will raise it again
+      return null;
+    }
+    long bytes = partitions.stream().flatMap(List::stream).mapToLong(KeptScan::size).sum();
+    boolean isWhole = partitions.size() == rows.getNumPartitions();
+    return isWhole && bytes <= MOST_BYTES ? new KeptScan(partitions, idColumn, bytes) : null;
+  }
+
+  private static void forgetOldest() {
+    long bytes = SCANS.values().stream().filter(Objects::nonNull).mapToLong(scan -> scan.bytes).sum();
+    Iterator<KeptScan> oldest = SCANS.values().iterator();
+    while (bytes > MOST_BYTES || SCANS.size() > MOST_SCANS) {
+      KeptScan scan = oldest.next();
+      oldest.remove();
+      bytes -= scan == null ? 0 : scan.bytes;
+    }
+  }
+
+  private static long size(InternalRow row) {
+    return row instanceof UnsafeRow ? ((UnsafeRow) row).getSizeInBytes() : 8L * row.numFields();
+  }
+
+  /** A list of the rows of a partition; none if they are too large. */
   private static Iterator<List<InternalRow>> copied(Iterator<InternalRow> rows) {
     List<InternalRow> copies = new ArrayList<>();
-    rows.forEachRemaining(row -> copies.add(row.copy()));
+    long bytes = 0;
+    while (rows.hasNext()) {
+      InternalRow row = rows.next().copy();
+      copies.add(row);
+      bytes += size(row);
+      if (bytes > MOST_BYTES) {
+        return Collections.emptyIterator();
+      }
+    }
     return List.of(copies).iterator();
   }
 
@@ -107,32 +160,54 @@ final class KeptScan {
     return null;
   }
 
-  /** What a plan reads, and how; null if it is not known to be the same each time. */
+  /**
+   * What a plan reads, and how; null if it is not known to be the same each time. Its conditions are those of the
+   * canonical plan, which are equal whatever numbers their columns have: texts of them may be cut.
+   */
   @SuppressWarnings("deprecation") // the only converters of both versions of Scala
-  static String key(LogicalPlan plan) {
-    StringBuilder key = new StringBuilder();
+  static List<Object> key(LogicalPlan plan) {
+    List<Object> key = new ArrayList<>();
     LogicalPlan at = plan;
+    LogicalPlan canonical = plan.canonicalized();
     while (at instanceof Filter || at instanceof Project) {
-      for (Expression expression : ScalaLists.<Expression>get(at, "expressions")) {
-        if (!isRepeatable(expression)) {
-          return null;
-        }
-        key.append(expression.toString().replaceAll(NUMBERS, "")).append('\n');
+      List<Expression> expressions = ScalaLists.get(at, "expressions");
+      if (canonical.getClass() != at.getClass() || !expressions.stream().allMatch(KeptScan::isRepeatable)) {
+        return null;
       }
-      at = at instanceof Filter ? ((Filter) at).child() : ((Project) at).child();
+      ScalaLists.<Expression>get(canonical, "expressions").forEach(expression -> key.add(known(expression)));
+      at = child(at);
+      canonical = child(canonical);
     }
     if (!(at instanceof LogicalRelation) || !(((LogicalRelation) at).relation() instanceof HadoopFsRelation)) {
       return null;
     }
+    for (Attribute column : ScalaLists.<Attribute>get(at, "output")) {
+      key.add(column.name());
+      key.add(column.dataType());
+    }
     HadoopFsRelation files = (HadoopFsRelation) ((LogicalRelation) at).relation();
-    key.append(String.join("\n", files.inputFiles())).append('\n');
-    key.append(files.dataSchema().json()).append(files.partitionSchema().json());
-    key.append(files.fileFormat().getClass().getName());
-    key.append(new TreeMap<>(JavaConverters.mapAsJavaMap(files.options())));
+    key.add(Arrays.asList(files.inputFiles()));
+    key.add(files.dataSchema().json());
+    key.add(files.partitionSchema().json());
+    key.add(files.fileFormat().getClass().getName());
+    key.add(new TreeMap<>(JavaConverters.mapAsJavaMap(files.options())));
     TreeMap<String, String> settings = new TreeMap<>(JavaConverters.mapAsJavaMap(SQLConf.get().getAllConfs()));
     settings.keySet().removeIf(name -> !name.startsWith("spark.sql."));
-    key.append(settings);
-    return key.toString();
+    key.add(settings);
+    return key;
+  }
+
+  private static LogicalPlan child(LogicalPlan plan) {
+    return plan instanceof Filter ? ((Filter) plan).child() : ((Project) plan).child();
+  }
+
+  /** An expression of a canonical plan; of the ids what is the same in each run, which is another application. */
+  private static Object known(Expression expression) {
+    if (!(expression instanceof Alias) || !(((Alias) expression).child() instanceof SourceExpression)) {
+      return expression;
+    }
+    SourceExpression ids = (SourceExpression) ((Alias) expression).child();
+    return List.of(ids.node(), ScalaLists.asJava(ids.children()));
   }
 
   private static boolean isRepeatable(Expression expression) {

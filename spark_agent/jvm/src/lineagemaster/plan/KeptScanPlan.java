@@ -16,11 +16,11 @@ public final class KeptScanPlan extends SparkPlan implements Scala212PhysicalPla
 
   private final SparkPlan child;
   private final transient KeptRows kept;
-  private final String key;
+  private final transient List<Object> key;
   private final Integer idColumn;
 
   /** @param idColumn which column of `child` has the ids */
-  public KeptScanPlan(SparkPlan child, KeptRows kept, String key, Integer idColumn) {
+  public KeptScanPlan(SparkPlan child, KeptRows kept, List<Object> key, Integer idColumn) {
     this.child = child;
     this.kept = kept;
     this.key = key;

@@ -80,7 +80,8 @@ public final class PlanStrategy extends SparkStrategy implements Scala212Strateg
     java.util.List<ExprId> columns = ScalaLists.<Attribute>get(plan, "output").stream()
         .map(Attribute::exprId).collect(Collectors.toList());
     SparkPlan filter = new FilterExec(plan.condition(), planLater(plan.child()));
-    return new KeptScanPlan(filter, kept, kept.name() + KeptScan.key(plan), columns.indexOf(ids));
+    java.util.List<Object> key = java.util.List.of(kept.name(), KeptScan.key(plan));
+    return new KeptScanPlan(filter, kept, key, columns.indexOf(ids));
   }
 
   /** Do expressions of a plan ask which file a row is of? */
