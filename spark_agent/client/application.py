@@ -11,7 +11,10 @@ from urllib.parse import unquote
 
 from spark_agent.client.http import ApiClient, TraceError
 from spark_agent.contract.dataset_names import location_of, one_path
+from spark_agent.contract.whole_groups import Operation
 from spark_agent.sql.rerun.rerun import NOT_CAPTURED
+
+_OF_NODES = ("node_id", "kind", "name", "description", "call_site", "exact")
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,18 @@ class Application:
         """An operation and all that lead to it, in the order in which the program made them."""
         before = self.all_before(frozenset({node_id}))
         return sorted(before, key=lambda one: int(one.rpartition("#")[2]))
+
+    def operations_to(self, node_id: str) -> list[Operation]:
+        """The same with what is known of them."""
+        parents: dict[str, list[str]] = {}
+        for edge in self.edges:
+            parents.setdefault(edge["target"], []).append(edge["source"])
+        return [
+            Operation(
+                **{name: self.nodes[one][name] for name in _OF_NODES}, parents=tuple(parents.get(one, ()))
+            )
+            for one in self.way_to(node_id)
+        ]
 
 
 def normal_path(path: str) -> str:

@@ -1,25 +1,24 @@
-"""Influences and sifts in the session that ran a job: its operations again, on fewer and fewer input rows.
+"""Influences in the session that ran a job: how far an output row moves without each of its input rows.
 
 The functions are those of the session, with the values that the program has taken. So a row that is left out
-changes what the operations give, and not what the program knows.
+changes what the operations give, and not what the program knows. A row of a file that several sources read
+is left out of each.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from spark_agent.client.http import TraceError
-from spark_agent.client.input_rows import InputRows, NamedRow
-from spark_agent.client.replays import OF_TEXT, Chosen, check_files
-from spark_agent.contract.odd_rows import odd_first
-from spark_agent.contract.record_groups import GROUPING, NARROW
+from spark_agent.client.input_rows import InputRows, NamedRow, input_rows
+from spark_agent.client.outputs_again import FailedRunError, OutputsAgain, asked_texts, in_a_line
+from spark_agent.client.replays import Chosen, check_files
+from spark_agent.client.trace_starts import start_of
 from spark_agent.contract.row_alignment import are_close, difference
 from spark_agent.contract.row_counterparts import counterpart
-from spark_agent.contract.smallest_rows import OutOfTimeError, SmallestRows
-from spark_agent.driver.recipes import Recipe
+from spark_agent.contract.whole_groups import why_others_count
 from spark_agent.driver.replay.local_evaluation import (
     LargeGroupError,
     NotLocalError,
@@ -27,24 +26,29 @@ from spark_agent.driver.replay.local_evaluation import (
     estimated_influence,
     influence,
 )
-from spark_agent.driver.replay.rebuilt_rdds import rebuilt
 from spark_agent.driver.replay.recipe_steps import steps_of
-from spark_agent.worker.record_choices import OutputTexts
 
-__all__ = ["Influence", "InfluentialRow", "Sift", "influence_of", "sift_of"]
+__all__ = ["Influence", "InfluentialRow", "LeftOut", "influence_of", "input_rows_of", "without_each"]
 
-#: Runs without one row; rows of an output that are looked at, by task.
-_MOST_RUNS, _MOST_TEXTS = 200, 1_000_000
+#: Runs without one row.
+_MOST_RUNS = 200
 _WAIT_S = 10.0
 _ESTIMATED = "a function takes a large group at once: of rows without `without`, the change is an estimate"
 _GUESSED = "several output rows changed without one of the rows: which one stands in its place is a guess"
+_INCOMPLETE = "the lineage is not complete, so there may be other input rows"
 
-Test = Callable[[str], Any]
+InputRow = tuple[NamedRow, ...]
+"""A row of a file, or another record of a source: several records where several sources read the row."""
+Run = Callable[[Collection[NamedRow]], Sequence[str]]
+"""The output rows without some input rows. May raise FailedRunError."""
 
 
 @dataclass(frozen=True)
 class InfluentialRow:
-    """An input row, and the output row without it: None where it is gone, or only the change is estimated."""
+    """An input row, and the output row without it: None where it is gone, or only the change is estimated.
+
+    `failed`: the operations raised without the row, so nothing is known.
+    """
 
     path: str | None
     row: int | None
@@ -52,13 +56,15 @@ class InfluentialRow:
     change: float | None
     without: str | None
     estimated: bool = False
+    failed: bool = False
 
     def __str__(self) -> str:
-        change = "gone" if self.without is None else "other"
+        change = "failed" if self.failed else "gone" if self.without is None else "other"
         if self.change is not None:
             change = f"{'about ' if self.estimated else ''}{self.change:.6g}"
         becomes = "" if self.without is None else f"  -> {self.without}"
-        return f"{change:>12}  {_place(self.path, self.row)}{self.text or ''}{becomes}"
+        place = "" if self.path is None or self.row is None else f"{self.path}:{self.row + 1}  "
+        return f"{change:>12}  {place}{self.text or ''}{becomes}"
 
 
 @dataclass(frozen=True)
@@ -79,58 +85,52 @@ class Influence:
         return "\n".join((self.output, *map(str, self.inputs), *self.notes))
 
 
-@dataclass(frozen=True)
-class Sift:
-    """The fewest input rows on which an output row is still wrong.
+class LeftOut(NamedTuple):
+    """What an output row is without an input row, None where it is gone; or why that is not known.
 
-    `minimal`: none of them can be left out. `necessary`: without them no output row is wrong; None if that is
-    not known.
+    `estimated` is how far it is thought to move where it was not computed.
     """
 
-    rows: tuple[NamedRow, ...]
-    of: int
-    tests: int
-    minimal: bool
-    necessary: bool | None
-    exact: bool
-    notes: tuple[str, ...] = field(default=())
-
-    def __str__(self) -> str:
-        rows = [f"{_place(row.path, row.row)}{row.text or ''}" for row in self.rows]
-        return "\n".join((f"{len(rows):,} of {self.of:,} rows are enough", *rows, *self.notes))
-
-
-def _place(path: str | None, row: int | None) -> str:
-    return "" if path is None or row is None else f"{path}:{row + 1}  "
-
-
-# -- influences ----------------------------------------------------------------------------------------------
+    text: str | None
+    is_sure: bool = True
+    failed: str = ""
+    estimated: float | None = None
 
 
 def influence_of(chosen: Chosen) -> Influence:
     """Raises TraceError."""
-    texts = _asked(chosen)
+    texts = asked_texts(chosen)
     if len(texts) != 1:
         raise TraceError("an influence is that of one output row: choose one with row()")
-    rows = chosen.rows
-    named = rows.named
-    if not named:
+    inputs = input_rows_of(chosen.rows.named)
+    if not inputs:
         raise TraceError("none of its inputs is known by its rows, so none can be left out")
-    is_known = _is_complete(chosen) and not any(of.source["whole"] for of in _read(chosen, rows))
+    outputs = OutputsAgain(chosen)
+    notes = [] if _is_complete(chosen) else [_INCOMPLETE]
+    why = ""
     try:
-        without, changes = _computed(chosen, named, texts[0])
-        way, why, is_sure = ("folds", "", True) if changes is None else ("halves", "", False)
+        results, is_estimated = _computed(chosen, inputs, texts[0])
+        way = "halves" if is_estimated else "folds"
+        notes += [_ESTIMATED] if is_estimated else []
     except NotLocalError as reason:
-        is_of_all = isinstance(reason, StatefulFunctionError) or _may_look_at_others(chosen.recipe)
-        without, is_sure = _by_runs(chosen, named, texts[0], str(reason), is_of_all=is_of_all)
-        changes, way, why = None, "runs", str(reason)
-    inputs = [
-        _influential(row, texts[0], text, None if changes is None else changes[number])
-        for number, (row, text) in enumerate(zip(named, without, strict=True))
-    ]
-    inputs.sort(key=lambda row: float("-inf") if row.change is None else -row.change)
-    notes = (_ESTIMATED,) if way == "halves" else () if is_sure else (_GUESSED,)
-    return Influence(texts[0], tuple(inputs), way, why, is_sure and is_known, notes)
+        way, why = "runs", str(reason)
+        check_files(chosen.rows, chosen.rows.of_source)
+        others_count = why_others_count(chosen.application.operations_to(chosen.node_id))
+        is_of_all = isinstance(reason, StatefulFunctionError) or bool(others_count)
+        results = _by_runs(_Runs(chosen, outputs, is_of_all=is_of_all), inputs, texts[0], why)
+    notes += [*_notes_of(results), *outputs.whole]
+    rows = [_influential(row[0], texts[0], result) for row, result in zip(inputs, results, strict=True)]
+    rows.sort(key=lambda row: float("-inf") if row.change is None else -row.change)
+    return Influence(texts[0], tuple(rows), way, why, not notes, tuple(notes))
+
+
+def input_rows_of(named: Sequence[NamedRow]) -> list[InputRow]:
+    """Records of sources, those together that are the same row of a file."""
+    rows: dict[object, list[NamedRow]] = {}
+    for record in named:
+        is_row = record.path is not None and record.row is not None
+        rows.setdefault((record.path, record.row) if is_row else record, []).append(record)
+    return list(map(tuple, rows.values()))
 
 
 def _is_complete(chosen: Chosen) -> bool:
@@ -144,132 +144,103 @@ def _is_complete(chosen: Chosen) -> bool:
     return bool(stored["complete"] or (stored["state"] == "running" and is_whole))
 
 
-def _influential(row: NamedRow, was: str, text: str | None, estimated: float | None) -> InfluentialRow:
-    change = estimated if text is None else difference(was, text)
-    return InfluentialRow(row.path, row.row, row.text, change, text, estimated is not None)
+def _influential(row: NamedRow, was: str, result: LeftOut) -> InfluentialRow:
+    change = result.estimated if result.text is None else difference(was, result.text)
+    is_estimated = result.estimated is not None
+    return InfluentialRow(
+        row.path, row.row, row.text, change, result.text, is_estimated, failed=bool(result.failed)
+    )
 
 
-def _asked(chosen: Chosen) -> list[str]:
-    """The texts of output rows. Raises TraceError."""
-    if chosen.name != OF_TEXT:
-        raise TraceError(f"only rows of {OF_TEXT} can be compared: trace a file of it, and choose with row()")
-    texts = [record["text"] for record in chosen.rows.asked]
-    if None in texts:
-        raise TraceError("not all of these output rows can be read, so nothing can be compared")
-    return texts
+def _notes_of(results: Sequence[LeftOut]) -> list[str]:
+    failed = [result.failed for result in results if result.failed]
+    notes = [] if all(result.is_sure for result in results) else [_GUESSED]
+    if failed:
+        notes.append(f"without {len(failed):,} of the rows the operations failed: {failed[0]}")
+    return notes
 
 
-def _read(chosen: Chosen, rows: InputRows) -> list[Any]:
-    """The sources that the operations read, of those that rows are known of."""
-    read = {step.number for step in chosen.recipe.lineage() if step.source is not None}
-    return [of for number, of in rows.of_source.items() if number in read]
+# -- computed in the driver ----------------------------------------------------------------------------------
 
 
-def _computed(
-    chosen: Chosen, named: Sequence[NamedRow], text: str
-) -> tuple[list[str | None], list[float | None] | None]:
-    """The row without each, and where it is estimated how far it moves. Raises NotLocalError."""
-    source, steps = steps_of(chosen.recipe)
-    lines = chosen.rows.of_source.get(source.number)
-    if lines is None or lines.texts is None or {row.source for row in named} != {source.number}:
-        raise NotLocalError(f"the lines of {source.name} are not known")
-    texts = [row.text or "" for row in named]
+def _computed(chosen: Chosen, inputs: Sequence[InputRow], text: str) -> tuple[list[LeftOut], bool]:
+    """The row without each, and whether some are estimated. Raises NotLocalError."""
     try:
-        return influence(steps, texts, text), None
-    except LargeGroupError:
-        estimate = estimated_influence(steps, texts, text)
-        return estimate.without, estimate.changes
+        source, steps = steps_of(chosen.recipe)
+        lines = chosen.rows.of_source.get(source.number)
+        numbers = {record.source for row in inputs for record in row}
+        if lines is None or lines.texts is None or numbers != {source.number}:
+            raise NotLocalError(f"the lines of {source.name} are not known")
+        if any(len(row) > 1 for row in inputs):
+            raise NotLocalError(f"{source.name} reads a file several times")
+        texts = [row[0].text or "" for row in inputs]
+        try:
+            return [LeftOut(without) for without in influence(steps, texts, text)], False
+        except LargeGroupError:
+            estimate = estimated_influence(steps, texts, text)
     except NotLocalError:
         raise
     except Exception as error:  # noqa: BLE001 - a function of the user's, which may need a worker
-        raise NotLocalError(f"a function of the job raised {type(error).__name__}: {error}") from None
+        raise NotLocalError(f"a function of the job raised {in_a_line(error)}") from None
+    return [
+        LeftOut(without, estimated=change)
+        for without, change in zip(estimate.without, estimate.changes, strict=True)
+    ], True
 
 
-def _by_runs(
-    chosen: Chosen, named: Sequence[NamedRow], text: str, why: str, *, is_of_all: bool
-) -> tuple[list[str | None], bool]:
-    """The row without each, and whether none of this is a guess. Raises TraceError."""
-    if len(named) > _MOST_RUNS:
+# -- by runs -------------------------------------------------------------------------------------------------
+
+
+class _Runs:
+    """The operations on the rows of the lineage but some, or on all rows of the inputs but these."""
+
+    def __init__(self, chosen: Chosen, outputs: OutputsAgain, *, is_of_all: bool) -> None:
+        self._chosen, self._outputs, self._is_of_all = chosen, outputs, is_of_all
+        self._named = chosen.rows.named
+
+    def __call__(self, left_out: Collection[NamedRow]) -> list[str]:
+        rows = self._chosen.rows
+        if self._is_of_all:
+            return self._outputs.without(self._everywhere(left_out) if left_out else rows.only(()))
+        return self._outputs.of(rows.only(row for row in self._named if row not in left_out))
+
+    def _everywhere(self, left_out: Collection[NamedRow]) -> InputRows:
+        """The row of a file that these are, as a record of each source that reads it."""
+        path, row = next((record.path, record.row) for record in left_out)
+        if path is None or row is None:
+            return self._chosen.rows.only(left_out)
+        application = self._chosen.application
+        rows = input_rows(application.client, application.id, [start_of(path=path, row=row)])
+        if not {record[:3] for record in left_out} <= {record[:3] for record in rows.named}:
+            raise TraceError(f"which sources read {path} is not known: the application also writes it")
+        return rows
+
+
+def _by_runs(run: Run, inputs: Sequence[InputRow], text: str, why: str) -> list[LeftOut]:
+    """Raises TraceError."""
+    if len(inputs) > _MOST_RUNS:
         raise TraceError(
-            f"{why}, so the operations have to run without each of {len(named):,} rows; at most "
+            f"{why}, so the operations have to run without each of {len(inputs):,} rows; at most "
             f"{_MOST_RUNS:,} are tried"
         )
-    check_files(chosen.rows, chosen.rows.of_source)
-    before = _outputs(chosen, chosen.rows.only(()) if is_of_all else chosen.rows, is_without=is_of_all)
+    return without_each(run, inputs, text)
+
+
+def without_each(run: Run, inputs: Sequence[InputRow], text: str) -> list[LeftOut]:
+    """The output row `text` without each of the input rows, by a run for each. Raises TraceError."""
+    try:
+        before = run(())
+    except FailedRunError as error:
+        raise TraceError(f"the operations fail when they run again, with no row left out: {error}") from None
     was = next((other for other in before if are_close(text, other)), None)
     if was is None:
         raise TraceError("the row does not come out again, so nothing can be said of one of its input rows")
     results = []
-    for row in named:
-        rows = [row] if is_of_all else [other for other in named if other != row]
-        now = _outputs(chosen, chosen.rows.only(rows), is_without=is_of_all)
-        results.append(counterpart(was, before, now))
-    return [result.text for result in results], all(result.is_sure for result in results)
-
-
-def _outputs(chosen: Chosen, rows: InputRows, *, is_without: bool) -> list[str]:
-    """The output rows of these input rows, or of all but these."""
-    sources = {number: of for number, of in rows.of_source.items() if not is_without or of.source["splits"]}
-    again = rebuilt(chosen.session, chosen.recipe, sources, is_without=is_without)
-    seen = again.rdd.mapPartitions(OutputTexts((), _MOST_TEXTS)).collect()
-    if any(part.rows > len(part.others) for part in seen):
-        raise TraceError("the output has too many rows to be compared with")
-    return [text for part in seen for text in part.others]
-
-
-def _may_look_at_others(recipe: Recipe) -> bool:
-    """May rows that are not in the lineage matter without one that is? See `whole_groups` of the service."""
-    groupings: dict[int, int] = {}
-    for step in recipe.lineage():
-        before = max((groupings[id(parent)] for parent in step.parents), default=0)
-        groupings[id(step)] = before + (step.name in GROUPING)
-        is_known = step.source is not None or step.name in NARROW or step.name in GROUPING
-        if not is_known or groupings[id(step)] > 1:
-            return True
-    return False
-
-
-# -- sifts ---------------------------------------------------------------------------------------------------
-
-
-def sift_of(chosen: Chosen, test: Test, seconds: float | None = None) -> Sift:
-    """Of output rows for which `test` holds. Raises TraceError."""
-    if not any(_holds(test, _asked(chosen))):
-        raise TraceError("the test holds for none of these output rows: there is nothing to sift")
-    named = chosen.rows.named
-    check_files(chosen.rows, chosen.rows.of_source)
-    until = float("inf") if seconds is None else time.monotonic() + seconds
-
-    def fails(numbers: Sequence[int]) -> bool:
-        if time.monotonic() > until:
-            raise OutOfTimeError
-        rows = chosen.rows.only(named[number] for number in numbers)
-        return any(_holds(test, _outputs(chosen, rows, is_without=False)))
-
-    search = SmallestRows(len(named), fails, odd_first([row.text or "" for row in named]))
-    search.search()
-    if search.best is None:
-        raise TraceError(
-            "no output row of the lineage alone is wrong: `lineage sift` looks at all rows of the inputs"
-        )
-    is_necessary = search.is_necessary()
-    notes = () if search.is_minimal else ("the time was over: this is the best so far",)
-    whole = [of.source["name"] for of in _read(chosen, chosen.rows) if of.source["whole"]]
-    return Sift(
-        rows=tuple(named[number] for number in search.best),
-        of=len(named),
-        tests=search.tests,
-        minimal=search.is_minimal,
-        necessary=is_necessary,
-        exact=not whole,
-        notes=(*notes, *(f"{name} is read whole" for name in whole)),
-    )
-
-
-def _holds(test: Test, texts: Iterable[str]) -> Iterable[bool]:
-    """A test that raises on a row does not hold."""
-    for text in texts:
+    for row in inputs:
         try:
-            yield bool(test(text))
-        except Exception:  # noqa: BLE001 - the user's function: such a row is right
-            yield False
+            now = counterpart(was, before, run(row))
+        except FailedRunError as error:
+            results.append(LeftOut(None, failed=str(error)))
+            continue
+        results.append(LeftOut(text if now.text == was else now.text, now.is_sure))
+    return results

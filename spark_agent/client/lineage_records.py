@@ -18,11 +18,12 @@ from spark_agent.client.application import Application, normal_path
 from spark_agent.client.chosen_records import ChosenRecords
 from spark_agent.client.http import TraceError
 from spark_agent.client.input_rows import InputRows, input_rows
-from spark_agent.client.left_out_rows import Influence, Sift, influence_of, sift_of
+from spark_agent.client.left_out_rows import Influence, influence_of
 from spark_agent.client.missing_rows import MissingRow
 from spark_agent.client.replay_report import Step
 from spark_agent.client.replays import Chosen
 from spark_agent.client.sides import side_before
+from spark_agent.client.sifted_rows import Sift, sift_of
 from spark_agent.client.trace_starts import Start, queries_of, start_of
 
 #: The API traces so many at once, and more are a mistake.

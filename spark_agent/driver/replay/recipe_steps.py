@@ -14,6 +14,7 @@ from spark_agent.driver.monkeypatch import rdd_module
 from spark_agent.driver.recipes import Recipe
 from spark_agent.driver.replay.leave_one_out import Merger, own_copy
 from spark_agent.driver.replay.local_evaluation import Aggregation, Function, NotLocalError, Step
+from spark_agent.driver.replay.own_functions import HeldBroadcastError, own_function
 
 __all__ = ["steps_of"]
 
@@ -43,11 +44,10 @@ def _arguments(recipe: Recipe) -> Arguments:
 
 
 def _own(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A copy as executors have it: what it changes is not the program's."""
-    from pyspark import cloudpickle
-
-    own: Callable[..., Any] = cloudpickle.loads(cloudpickle.dumps(function))
-    return own
+    try:
+        return own_function(function)
+    except HeldBroadcastError as reason:
+        raise NotLocalError(str(reason)) from None
 
 
 def _each(function: Callable[[Any], Any]) -> Function:

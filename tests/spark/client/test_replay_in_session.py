@@ -50,6 +50,8 @@ class Ran:
     counts: Any
     joined: Any
     own: Any
+    behind: Any
+    calls: Any
 
     def row(self, output: str, text: str) -> Any:
         """The records of the row of an output with this text."""
@@ -73,7 +75,22 @@ def ran(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         numbers = own.map(lambda pair: (pair[1][0], 1)).reduceByKey(operator.add)
         numbers.map(lambda pair: f"{pair[0]},{pair[1]}").saveAsTextFile(str(folder / "own"))
         lines.zipWithIndex().map(lambda pair: f"{pair[1]} {pair[0]}").saveAsTextFile(str(folder / "numbered"))
-        yield Ran(folder, context, words, counts, joined, own)
+        calls = context.accumulator(0)
+        name_of = context.broadcast(dict(map(name_and_text, NAMES)))
+
+        def mean(pair: Any) -> str:
+            calls.add(1)
+            return f"{name_of.value[pair[0]]},{sum(map(len, pair[1])) / (len(pair[1]) - 1)}"
+
+        texts.map(mean).saveAsTextFile(str(folder / "means"))
+        pairs = lines.map(name_and_text)
+        twice = pairs.join(context.textFile(str(documents), 2).map(name_and_text))
+        twice.map(lambda pair: " / ".join(pair[1])).saveAsTextFile(str(folder / "twice"))
+        checkpointed = lines.map(name_and_text)
+        checkpointed.localCheckpoint()
+        behind = checkpointed.mapValues(len).reduceByKey(max)
+        behind.saveAsTextFile(str(folder / "behind"))
+        yield Ran(folder, context, words, counts, joined, own, behind, calls)
 
 
 def published() -> tuple[int, int]:
@@ -333,3 +350,30 @@ def test_a_sift_in_the_session_gives_the_fewest_rows(ran: Ran) -> None:
         trace(str(path)).row(row).sift(lambda text: False)
     with pytest.raises(TraceError, match="only rows of saveAsTextFile"):
         trace(ran.counts).key("cat").influence()
+
+
+def test_runs_that_fail_are_no_errors_and_change_no_accumulator(ran: Ran) -> None:
+    before = ran.calls.value
+    mean = ran.row("means", f"Ann,{float(sum(len(line) - 2 for line in DOCUMENTS[:2]))}")
+    influence = mean.influence()
+    assert "broadcast variable" in influence.why
+    assert [(row.failed, row.without) for row in influence.inputs] == [(True, None), (True, None)]
+    assert not influence.exact
+    assert "ZeroDivisionError" in influence.notes[0]
+    sift = mean.sift(lambda text: text.startswith("Ann"))
+    assert (len(sift.rows), sift.minimal, sift.exact) == (2, True, True)
+    assert "ZeroDivisionError" in sift.notes[0]
+    assert ran.calls.value == before > 0
+
+
+def test_a_row_that_is_read_twice_is_left_out_of_each_source(ran: Ran) -> None:
+    influence = ran.row("twice", "the cat sat / the cat sat").influence()
+    assert [(row.text, row.without) for row in influence.inputs] == [(DOCUMENTS[0], None)]
+    assert influence.exact
+
+
+def test_what_stands_behind_a_checkpoint_is_not_left_out(ran: Ran) -> None:
+    behind = ran.row("behind", "('c', 21)")
+    for ask in (behind.influence, lambda: behind.sift(len)):
+        with pytest.raises(TraceError, match="textFile is not read again: map is read whole"):
+            ask()

@@ -1,0 +1,131 @@
+"""The rows of an output that the operations of the session give of other input rows.
+
+Promises that the input rows were just those, or says why they were not; and that the accumulators of the
+program are as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from spark_agent.client.http import TraceError
+from spark_agent.client.input_rows import InputRows
+from spark_agent.client.replays import OF_TEXT, Chosen
+from spark_agent.contract.row_sets import count_rows
+from spark_agent.driver.error_descriptions import of_text
+from spark_agent.driver.replay.own_functions import accumulators_of, unchanged
+from spark_agent.driver.replay.rebuilt_rdds import SourceRead, rebuilt
+from spark_agent.worker.record_choices import OutputTexts
+
+__all__ = ["FailedRunError", "OutputsAgain", "asked_texts", "in_a_line", "why_not_chosen"]
+
+#: Rows of an output that are looked at, by task.
+_MOST_TEXTS = 1_000_000
+
+
+class FailedRunError(Exception):
+    """The operations raised. The text is one line."""
+
+
+class OutputsAgain:
+    """Of the output that some chosen rows are in."""
+
+    def __init__(self, chosen: Chosen) -> None:
+        self._chosen = chosen
+        self._whole: dict[str, None] = {}
+
+    @property
+    def whole(self) -> tuple[str, ...]:
+        """Which sources are read whole though their rows should be chosen, and why: a sentence for each."""
+        read = {step.number for step in self._chosen.recipe.lineage() if step.source is not None}
+        rows_of = [of.source for number, of in self._chosen.rows.of_source.items() if number in read]
+        meant = (_in_words(of["name"], of.get("why")) for of in rows_of if of["whole"])
+        return tuple(dict.fromkeys((*self._whole, *meant)))
+
+    def of(self, rows: InputRows) -> list[str]:
+        """Of these rows alone. Raises FailedRunError, TraceError."""
+        return self._outputs(rows, is_without=False)
+
+    def without(self, rows: InputRows) -> list[str]:
+        """Of all rows but these. Raises FailedRunError, TraceError."""
+        return self._outputs(rows, is_without=True)
+
+    @cached_property
+    def _accumulators(self) -> list[Any]:
+        steps = self._chosen.recipe.lineage()
+        values = (value for step in steps for value in (*step.arguments, *step.keywords.values()))
+        return accumulators_of(value for value in values if callable(value))
+
+    def _outputs(self, rows: InputRows, *, is_without: bool) -> list[str]:
+        sources = {
+            number: of for number, of in rows.of_source.items() if not is_without or of.source["splits"]
+        }
+        try:
+            with unchanged(self._accumulators):
+                again = rebuilt(self._chosen.session, self._chosen.recipe, sources, is_without=is_without)
+                self._check(again.sources)
+                seen = again.rdd.mapPartitions(OutputTexts((), _MOST_TEXTS)).collect()
+        except TraceError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a function of the user's, or Spark for it
+            raise FailedRunError(in_a_line(error)) from None
+        if any(part.rows > len(part.others) for part in seen):
+            raise TraceError("the output has too many rows to be compared with")
+        return [text for part in seen for text in part.others]
+
+    def _check(self, read: Sequence[SourceRead]) -> None:
+        why = why_not_chosen(self._chosen.rows, read)
+        if why:
+            raise TraceError(
+                f"{why}, so none of its rows can be left out here: `lineage influence` and `lineage sift` "
+                "run the script again"
+            )
+        self._whole.update(
+            (_in_words(source.name, source.why), None)
+            for source in read
+            if source.way == "whole" and source.why
+        )
+
+
+def why_not_chosen(rows: InputRows, read: Sequence[SourceRead]) -> str:
+    """Why the rows that are named cannot be chosen among those that are read; empty where they can.
+
+    A source is not read again if it is behind a checkpoint, or a query: these are read whole.
+    """
+    sources = {source.number: source for source in read}
+    for number, of in rows.of_source.items():
+        if of.source["whole"] or not count_rows(of.source):
+            continue
+        source = sources.get(number)
+        if source is None:
+            behind = next((source for source in read if source.way == "whole" and source.why), None)
+            reason = "" if behind is None else f": {_in_words(behind.name, behind.why)}"
+            return f"{of.source['name']} is not read again{reason}"
+        if source.way == "whole" and source.why:
+            return _in_words(source.name, source.why)
+    return ""
+
+
+def asked_texts(chosen: Chosen) -> list[str]:
+    """The texts of the chosen output rows. Raises TraceError."""
+    if chosen.name != OF_TEXT:
+        raise TraceError(f"only rows of {OF_TEXT} can be compared: trace a file of it, and choose with row()")
+    texts = [record["text"] for record in chosen.rows.asked]
+    if None in texts:
+        raise TraceError("not all of these output rows can be read, so nothing can be compared")
+    return texts
+
+
+def in_a_line(error: Exception) -> str:
+    """What an error says. Where Spark hands on what a worker said, it is that error."""
+    try:
+        described = of_text(f"{type(error).__name__}: {error}")
+    except Exception:  # noqa: BLE001 - an error that cannot say what it is, or a JVM that has gone
+        return type(error).__name__
+    return f"{described['type']}: {described['message']}" if described["message"] else described["type"]
+
+
+def _in_words(name: str, why: str | None) -> str:
+    return f"{name} is read whole" + (f" ({why})" if why else "")
