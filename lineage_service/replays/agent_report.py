@@ -53,6 +53,8 @@ class AgentReport:
     #: (node, partition, offset) in the replay of the records that were left out.
     skipped_records: tuple[tuple[int, int, int], ...] = ()
     differences: tuple[str, ...] = ()
+    #: Readers of DataFrames that looked at rows of their files to know the columns.
+    inferred: tuple[str, ...] = ()
 
 
 def read_report(report: Any, notes: Mapping[str, Any] | None = None) -> AgentReport:
@@ -74,6 +76,7 @@ def read_report(report: Any, notes: Mapping[str, Any] | None = None) -> AgentRep
         skipped_records=tuple(_places(_objects(report.get("skipped")))),
         skipped_total=max(_number(report.get("skipped_total")) or 0, len(skipped)),
         differences=_joined(report.get("differences"), notes.get("remarks")),
+        inferred=_joined(report.get("inferred")),
     )
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import chain
 
-__all__ = ["are_close", "common_key", "corresponding_texts", "difference"]
+__all__ = ["are_close", "common_key", "corresponding_texts", "difference", "form", "numbers_in"]
 
 #: How far two numbers may be apart, of the larger one: sums in another order.
 _RELATIVE = 1e-9
@@ -26,17 +26,17 @@ def are_close(was: str, now: str) -> bool:
     """
     if was == now:
         return True
-    if _form(was) != _form(now):
+    if form(was) != form(now):
         return False
-    pairs = zip(_NUMBER.findall(was), _NUMBER.findall(now), strict=True)
+    pairs = zip(numbers_in(was), numbers_in(now), strict=True)
     return all(_are_close(before, after) for before, after in pairs)
 
 
 def difference(was: str, now: str) -> float | None:
     """How far the numbers of two texts are apart, all together; None where their words differ."""
-    if _form(was) != _form(now):
+    if form(was) != form(now):
         return None
-    pairs = zip(_NUMBER.findall(was), _NUMBER.findall(now), strict=True)
+    pairs = zip(numbers_in(was), numbers_in(now), strict=True)
     return math.fsum(abs(float(before) - float(after)) for before, after in pairs)
 
 
@@ -48,8 +48,14 @@ def _are_close(was: str, now: str) -> bool:
     return math.isclose(float(was), float(now), rel_tol=_RELATIVE)
 
 
-def _form(text: str) -> str:
+def form(text: str) -> str:
+    """The text without its numbers. Digits within a word, as of an id, are none."""
     return _NUMBER.sub("\x00", text)
+
+
+def numbers_in(text: str) -> list[str]:
+    """The numbers that its form lacks."""
+    return _NUMBER.findall(text)
 
 
 def common_key(text: str) -> str:
@@ -78,7 +84,7 @@ def corresponding_texts(was: Iterable[str], now: Iterable[str]) -> list[tuple[in
     identities: tuple[tuple[Callable[[str], Hashable], bool], ...] = (
         (_form_with_key, True),
         (common_key, True),
-        (_form, False),
+        (form, False),
     )
     for identity, has_key in identities:
         places = _by_identity(left, identity), _by_identity(right, identity)
@@ -92,7 +98,7 @@ def corresponding_texts(was: Iterable[str], now: Iterable[str]) -> list[tuple[in
 
 def _form_with_key(text: str) -> Hashable:
     key = common_key(text)
-    return (key, _form(text)) if key else ""
+    return (key, form(text)) if key else ""
 
 
 def _by_identity(texts: dict[int, str], identity: Callable[[str], Hashable]) -> dict[Hashable, Sequence[int]]:

@@ -1,7 +1,8 @@
 """The sandbox of a sift or an influence: made, tried, and compared with what was there before.
 
 Nothing of the original is written. An error before the job runs leaves no sandbox; afterwards it stays, and
-what is said names it.
+what is said names it. However the block ends, files that changed are said, so what it gives may be kept only
+behind it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from lineage_service.replays.command import environment_of
 from lineage_service.replays.errors import ReplayError
 from lineage_service.replays.launcher import Interpreter, check_guarded, interpreters_of
 from lineage_service.replays.original import Original
-from lineage_service.replays.protected_files import changes, snapshot
+from lineage_service.replays.protected_files import Snapshot, changes, snapshot
 from lineage_service.replays.sandbox import Sandbox, Sandboxes
 from lineage_service.replays.sift.job_runs import JobRuns, for_short_runs
 from lineage_service.replays.specification import Plan
@@ -66,6 +67,7 @@ class GuardedRuns:
             runs = JobRuns(
                 self.original, sandbox, environment, options.words, *paths, is_shown=options.is_shown
             )
+            changed = ""
             try:
                 runs.prepare(replace(options.template, mode="all", sources=()))
                 own = Interpreter(sys.executable)  # which asks the user's test
@@ -73,18 +75,27 @@ class GuardedRuns:
                 before = snapshot(self._protected)
                 if options.seconds is not None:
                     runs.until = time.monotonic() + options.seconds
-                with runs:
-                    runs.start()
-                    yield sandbox, runs
-                changed = changes(before, snapshot(self._protected))
-                if changed:  # by others, or by what no fence sees: it must be said
-                    raise ReplayError(f"files of the original changed meanwhile: {'; '.join(changed[:5])}")
+                try:
+                    with runs:
+                        runs.start()
+                        yield sandbox, runs
+                finally:
+                    changed = self._changed(before)
+                if changed:
+                    raise ReplayError(changed)
             except KeyboardInterrupt:
                 raise RunsInterruptedError(
                     f"interrupted: no process of the job is left; its sandbox is {sandbox.folder}, and "
-                    f"`lineage replay --clean {sandbox.id}` removes it"
+                    f"`lineage replay --clean {sandbox.id}` removes it{f'; {changed}' if changed else ''}"
                 ) from None
-            except LineageError:
+            except LineageError as error:
                 if not runs.count:
                     sandbox.discard()
+                if changed and str(error) != changed:
+                    raise ReplayError(f"{error}; {changed}") from None
                 raise
+
+    def _changed(self, before: Snapshot) -> str:
+        """What is not as it was: by others, or by what no fence sees. It must be said."""
+        changed = changes(before, snapshot(self._protected))
+        return f"files of the original changed meanwhile: {'; '.join(changed[:5])}" if changed else ""

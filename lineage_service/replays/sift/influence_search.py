@@ -31,7 +31,12 @@ from lineage_service.replays.sift.candidates import Candidates
 from lineage_service.replays.sift.failing_outputs import OutputRow
 from lineage_service.replays.sift.guarded_runs import GuardedRuns, JobOptions
 from lineage_service.replays.sift.job_runs import JobRun, JobRuns, last_line
-from lineage_service.replays.sift.left_out_runs import InputRow, LeftOutRuns, why_not_restricted
+from lineage_service.replays.sift.left_out_runs import (
+    InputRow,
+    LeftOutRuns,
+    why_inferred,
+    why_not_restricted,
+)
 from lineage_service.replays.sift.sift_search import output_row, sifted_rows
 from lineage_service.replays.sift.whole_groups import chosen_before, sources_before, why_others_count
 from lineage_service.replays.specification import Plan, SavedRow
@@ -62,8 +67,8 @@ def influence_of(
     with guarded.begun(options) as (sandbox, runs):
         search = _Search(guarded, queries, texts, runs, options.template)
         influence = search.influence(sandbox, start)
-        influence = replace(influence, seconds=round(time.monotonic() - began, 3))
-        sandbox.write_text(INFLUENCE_FILE, json_bytes(influence, indent=2))
+    influence = replace(influence, seconds=round(time.monotonic() - began, 3))
+    sandbox.write_text(INFLUENCE_FILE, json_bytes(influence, indent=2))
     return influence
 
 
@@ -95,12 +100,18 @@ class _Search:
         self._runs, self._template = runs, template
         self._sets = CandidateSets(self._original, queries, texts, self._note)
         self._notes: dict[str, None] = {}
-        self._why, self._is_of_all = "", False
+        self._why, self._is_of_all, self._is_inferred = "", False, False
         #: By number of the candidate, how far the row is thought to move where that is not computed.
         self._estimated: dict[int, float] = {}
 
     def _note(self, sentence: str) -> None:
         self._notes[sentence] = None
+
+    def _note_inferred(self, run: JobRun) -> None:
+        inferred = why_inferred(run.report.inferred)
+        if inferred:
+            self._is_inferred = True
+            self._note(inferred)
 
     def influence(self, sandbox: Sandbox, start: StartQuery) -> Influence:
         asked = self._asked(start)
@@ -133,7 +144,7 @@ class _Search:
             why=self._why,
             whole=self._is_of_all,
             tests=self._runs.count,
-            exact=asked.is_known and is_sure and way != "halves",
+            exact=asked.is_known and is_sure and way != "halves" and not self._is_inferred,
             sandbox=str(sandbox.folder),
             seconds=0.0,
             notes=tuple(self._notes),
@@ -192,6 +203,7 @@ class _Search:
         why = why_not_restricted(run, plan)
         if why:
             raise ReplayError(f"nothing can be said: {why}")
+        self._note_inferred(run)
         computed = run.influence or _NOTHING_SAID
         why_of_all = _why_not_alone(run, output)
         if not why_of_all:
@@ -228,14 +240,22 @@ def _input_rows(records: Sequence[SiftedRow], candidates: Candidates, lineage: C
     """The rows of the lineage, each once, with their records among the candidates."""
     of_lineage = set(lineage.rows)
     numbers: dict[object, list[int]] = {}
-    places: dict[object, tuple[str, int] | None] = {}
     for number, record in enumerate(records):
         if candidates.rows[number] in of_lineage:
-            place = None if record.path is None or record.row is None else (record.path, record.row)
-            name: object = record.record if place is None else place
-            numbers.setdefault(name, []).append(number)
-            places[name] = place
-    return [InputRow(of_row, places[name]) for name, of_row in numbers.items()]
+            numbers.setdefault(_place_of(record) or record.record, []).append(number)
+    return [
+        InputRow(of_row, _place_of(records[of_row[0]]), _name_of(records[of_row[0]]))
+        for of_row in numbers.values()
+    ]
+
+
+def _place_of(record: SiftedRow) -> tuple[str, int] | None:
+    return None if record.path is None or record.row is None else (record.path, record.row)
+
+
+def _name_of(record: SiftedRow) -> str:
+    """FILE:LINE, as lists name it; else the record."""
+    return record.record if record.path is None else f"{record.path}:{record.line}"
 
 
 def _influential(

@@ -16,12 +16,12 @@ from lineage_service.replays.sift.candidates import Candidates
 from lineage_service.replays.sift.failing_outputs import OutputRow
 from lineage_service.replays.sift.job_runs import JobRun, JobRuns, last_line
 from lineage_service.replays.specification import Plan, row_set_json, with_blocks
-from spark_agent.contract.half_groups import Estimate, estimate
+from spark_agent.contract.half_groups import Estimate, NoEstimateError, estimate
 from spark_agent.contract.row_alignment import are_close
-from spark_agent.contract.row_counterparts import counterpart
+from spark_agent.contract.row_counterparts import Counterpart, counterpart
 from spark_agent.contract.smallest_rows import OutOfTimeError
 
-__all__ = ["InputRow", "LeftOutRuns", "why_not_restricted"]
+__all__ = ["InputRow", "LeftOutRuns", "why_inferred", "why_not_restricted"]
 
 #: Rows that are left out one by one behind the halves.
 _MOST_COMPUTED = 36
@@ -34,11 +34,11 @@ _NEVER_AGAIN = (
 class InputRow:
     """A row of a file, or another record of a source. `numbers` are its records among the candidates.
 
-    Several sources may read the same row.
+    Several sources may read the same row. `name` is for people.
     """
 
-    def __init__(self, numbers: Sequence[int], place: tuple[str, int] | None) -> None:
-        self.numbers, self.place = tuple(numbers), place
+    def __init__(self, numbers: Sequence[int], place: tuple[str, int] | None, name: str) -> None:
+        self.numbers, self.place, self.name = tuple(numbers), place, name
 
 
 class LeftOutRuns:
@@ -66,15 +66,15 @@ class LeftOutRuns:
             candidates.plan(self._template, [number for number in everything if number not in row.numbers])
             for row in rows
         )
-        return self._without(plans, before)
+        return self._without(rows, plans, before)
 
     def of_halves(self, candidates: Candidates, rows: Sequence[InputRow], before: Sequence[str]) -> Estimate:
-        """The same of more rows: an estimate. Raises ReplayError where the time is over."""
+        """The same of more rows: an estimate. Raises ReplayError, also where the time is over."""
         was = self._was(before)
         own = {number for row in rows for number in row.numbers}
         others = [number for number in range(len(candidates.rows)) if number not in own]
 
-        def text_of(numbers: Sequence[int]) -> str | None:
+        def output_of(numbers: Sequence[int]) -> Counterpart:
             chosen = sorted([*others, *(of for number in numbers for of in rows[number].numbers)])
             plan = candidates.plan(self._template, chosen)
             try:
@@ -84,9 +84,20 @@ class LeftOutRuns:
             why = why_not_restricted(run, plan)
             if why:
                 raise ReplayError(f"nothing can be said: {why}")
-            return counterpart(was, before, run.rows.get(self._output.node, ())).text
+            if run.exit_code:
+                if len(numbers) == len(rows) - 1:
+                    (left_out,) = set(range(len(rows))).difference(numbers)
+                    self._has_failed(left_out, rows[left_out], run)
+                return Counterpart(None, is_sure=False)
+            return self._counterpart(was, before, run)
 
-        return estimate(text_of, len(rows), self._output.text, _MOST_COMPUTED)
+        try:
+            halves = estimate(output_of, len(rows), self._output.text, _MOST_COMPUTED)
+        except NoEstimateError as reason:
+            raise ReplayError(f"nothing can be said: {reason}") from None
+        for number in self.failed:
+            halves.changes[number] = None
+        return halves
 
     def of_all(self, candidates: Candidates, rows: Sequence[InputRow]) -> list[str | None]:
         """The same of all rows of the inputs. Raises NothingMatchesError, ReplayError."""
@@ -101,7 +112,7 @@ class LeftOutRuns:
         before = run.rows[self._output.node]
         if not any(are_close(self._output.text, text) for text in before):
             raise NothingMatchesError(_NEVER_AGAIN)
-        return self._without((self._plan_without(candidates, row) for row in rows), before)
+        return self._without(rows, (self._plan_without(candidates, row) for row in rows), before)
 
     def _plan_without(self, candidates: Candidates, row: InputRow) -> Plan:
         if row.place is None:
@@ -116,10 +127,12 @@ class LeftOutRuns:
         placed = with_blocks(self._application_id, named, self._texts)
         return replace(self._template, mode="without", sources=placed)
 
-    def _without(self, plans: Iterator[Plan], before: Sequence[str]) -> list[str | None]:
+    def _without(
+        self, rows: Sequence[InputRow], plans: Iterator[Plan], before: Sequence[str]
+    ) -> list[str | None]:
         texts: list[str | None] = []
         was = self._was(before)
-        for number, plan in enumerate(plans):
+        for number, (row, plan) in enumerate(zip(rows, plans, strict=True)):
             try:
                 run = self._run(plan)
             except OutOfTimeError:
@@ -129,21 +142,27 @@ class LeftOutRuns:
             if why:
                 raise ReplayError(f"nothing can be said: {why}")
             if run.exit_code:
-                self.failed.add(number)
-                self.notes.append(
-                    f"without row {number + 1} the command ended with exit code {run.exit_code}"
-                )
+                self._has_failed(number, row, run)
                 texts.append(None)
                 continue
-            instead = counterpart(was, before, run.rows.get(self._output.node, ()))
+            instead = self._counterpart(was, before, run)
             if not instead.is_sure:
                 self.unsure.add(number)
                 self.notes.append(
-                    f"without row {number + 1} several rows of the output are others: which one stands in "
-                    "the place of this one is a guess"
+                    f"without {row.name} several rows of the output are others: which one stands in the "
+                    "place of this one is a guess"
                 )
-            texts.append(self._output.text if instead.text == was else instead.text)
+            texts.append(instead.text)
         return texts
+
+    def _has_failed(self, number: int, row: InputRow, run: JobRun) -> None:
+        self.failed.add(number)
+        self.notes.append(f"without {row.name} the command ended with exit code {run.exit_code}")
+
+    def _counterpart(self, was: str, before: Sequence[str], run: JobRun) -> Counterpart:
+        """What stands for the output row, which may be the very row."""
+        instead = counterpart(was, before, run.rows.get(self._output.node, ()))
+        return Counterpart(self._output.text, instead.is_sure) if instead.text == was else instead
 
     def _was(self, before: Sequence[str]) -> str:
         """The output row, as a run on all rows gives it."""
@@ -151,6 +170,16 @@ class LeftOutRuns:
 
     def _run(self, plan: Plan) -> JobRun:
         return self._runs.run(plan, [self._output.node])
+
+
+def why_inferred(names: Sequence[str]) -> str:
+    """What it means that columns were inferred, as the agent has noticed; empty where none were."""
+    if not names:
+        return ""
+    return (
+        f"the columns of {', '.join(names)} were inferred from all rows, also from those that were left out: "
+        "without these they may have other types"
+    )
 
 
 def why_not_restricted(run: JobRun, plan: Plan) -> str:

@@ -28,8 +28,9 @@ def sifted(
     with guarded.begun(options) as (sandbox, runs), ExitStack() as block:
         check = _check(request, runs, sandbox, block)
         search = SiftSearch(guarded.original, queries, texts, runs, request, check, options.template)
-        sift = replace(search.sift(sandbox), seconds=round(time.monotonic() - began, 3))
-        sandbox.write_text(SIFT_FILE, json_bytes(sift, indent=2))
+        sift = search.sift(sandbox)
+    sift = replace(sift, seconds=round(time.monotonic() - began, 3))
+    sandbox.write_text(SIFT_FILE, json_bytes(sift, indent=2))
     return sift
 
 

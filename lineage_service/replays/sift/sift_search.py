@@ -2,7 +2,8 @@
 
 1. The check finds the wrong rows in the outputs of the original.
 2. Candidates are the rows that a wrong output was made of: those that all wrong outputs share, then those of
-   one, then those of all. Where none of these fail, they are all rows of the inputs.
+   one, then those of all. Where none of these fail, they are all rows of the inputs. Rows do not count that
+   fail without any of them, too, because a source is read whole: the next ones are tried.
    The oddest of them is tried first, and alone: where that fails, not all of them are tested.
 3. `smallest_rows` chooses on which of them the job runs, one test after the other.
 """
@@ -26,6 +27,7 @@ from lineage_service.replays.sift.candidates import Candidates, Row
 from lineage_service.replays.sift.checks import Check, ReadyCheck
 from lineage_service.replays.sift.failing_outputs import FailingOutputs, OutputRow
 from lineage_service.replays.sift.job_runs import JobRun, JobRuns
+from lineage_service.replays.sift.left_out_runs import why_inferred, why_not_restricted
 from lineage_service.replays.sift.ready_test import ready_test
 from lineage_service.replays.specification import Plan
 from spark_agent import contract
@@ -60,6 +62,10 @@ class SiftRequest:
     notes: tuple[str, ...] = ()
 
 
+class _NothingRestrictedError(ReplayError):
+    """All sources of some candidates are read whole."""
+
+
 class SiftSearch:
     """Of one request. `check` is None where it is made of the wrong row that was named."""
 
@@ -81,6 +87,8 @@ class SiftSearch:
         self._sinks: tuple[int, ...] = ()
         #: The numbers of the rows of runs that could not be judged.
         self._unresolved: set[Subset] = set()
+        #: Had each run what its rows alone give?
+        self._is_exact = True
         self._check = check if check is not None else self._ready_check()
 
     def sift(self, sandbox: Sandbox) -> Sift:
@@ -145,21 +153,51 @@ class SiftSearch:
     # -- candidates and tests ----------------------------------------------------------------------------
 
     def _failing_candidates(self, starts: Sequence[StartQuery]) -> tuple[Candidates, Tested]:
-        """The first ones that fail, and what was tested. Raises NothingMatchesError, ReplayError."""
+        """The first ones that fail because of their rows, and what was tested; else the first that fail.
+
+        Raises NothingMatchesError, ReplayError.
+        """
         sets = CandidateSets(self._original, self._queries, self._texts, self._note)
         why = "no source of the job can be restricted to some of its rows, so none can be sifted"
         error: LineageError = ReplayError(why)
-        for candidates in sets.of(starts):
-            if not candidates.rows:
-                continue
-            restricted, tested = self._tested(candidates)
-            if any(tested.values()):
-                return restricted, tested
-            why = f" ({self._check.why})" if self._check.why else ""
-            error = NothingMatchesError(
-                f"the job does not fail again on its own input: {self._check.description}{why}"
-            )
-        raise error
+        failing_anyway: tuple[Candidates, Tested, set[Subset]] | None = None
+        try:
+            for candidates in sets.of(starts):
+                is_hopeless = candidates.is_whole and isinstance(error, _NothingRestrictedError)
+                if is_hopeless or not candidates.rows:
+                    continue
+                try:
+                    restricted, tested = self._tested(candidates)
+                except _NothingRestrictedError as reason:
+                    error = error if isinstance(error, NothingMatchesError) else reason
+                    continue
+                if any(tested.values()) and not self._fails_anyway(restricted, tested):
+                    return restricted, tested
+                if any(tested.values()):
+                    failing_anyway = failing_anyway or (restricted, tested, set(self._unresolved))
+                error = NothingMatchesError(self._not_again())
+        except LineageError:
+            if failing_anyway is None and not isinstance(error, _NothingRestrictedError):
+                raise
+        if failing_anyway is None:
+            raise error
+        restricted, tested, self._unresolved = failing_anyway
+        return restricted, tested
+
+    def _not_again(self) -> str:
+        why = f" ({self._check.why})" if self._check.why else ""
+        return f"the job does not fail again on its own input: {self._check.description}{why}"
+
+    def _fails_anyway(self, candidates: Candidates, tested: Tested) -> bool:
+        """Does it fail without any of these rows, too, because of a source that is read whole?"""
+        if not any(source["whole"] for source in candidates.sources):
+            return False
+        try:
+            if () not in tested:
+                tested[()] = self._fails(candidates, ())
+        except OutOfTimeError:
+            return False
+        return tested[()]
 
     def _tested(self, candidates: Candidates) -> tuple[Candidates, Tested]:
         """What fails: the oddest row alone, or all. Sources that cannot be restricted are read whole then."""
@@ -168,13 +206,15 @@ class SiftSearch:
         try:
             if any(candidates.texts()) and len(candidates.rows) > 1 and not candidates.is_whole:
                 oddest = (order_of_tests(candidates)[0],)
-                run = self._run(candidates, oddest)
-                tested[oddest] = self._judged(run, oddest)
-                if tested[oddest] and not self._read_whole(candidates, run):
+                plan = candidates.plan(self._template, oddest)
+                run = self._runs.run(plan, self._sinks)
+                if not why_not_restricted(run, plan):
+                    tested[oddest] = self._judged(run, oddest)
+                if tested.get(oddest) and not self._read_whole(candidates, run):
                     self._note_differences(run)
                     return candidates, tested
             everything = tuple(range(len(candidates.rows)))
-            run = self._run(candidates, everything)
+            run = self._runs.run(candidates.plan(self._template, everything), self._sinks)
         except OutOfTimeError:
             raise ReplayError("no test failed within --seconds: give more of them") from None
         self._note_differences(run)
@@ -184,13 +224,17 @@ class SiftSearch:
         if whole:
             candidates, tested = candidates.whole_but(whole, "the agent cannot restrict it"), {}
         if not candidates.rows:
-            raise ReplayError(f"nothing can be sifted: {'; '.join(whole.values())}")
+            raise _NothingRestrictedError(f"nothing can be sifted: {'; '.join(whole.values())}")
         everything = tuple(range(len(candidates.rows)))
         return candidates, {**tested, everything: self._judged(run, everything)}
 
     def _note_differences(self, run: JobRun) -> None:
         for difference in run.report.differences:
             self._note(difference)
+        inferred = why_inferred(run.report.inferred)
+        if inferred:
+            self._is_exact = False
+            self._note(inferred)
 
     def _read_whole(self, candidates: Candidates, run: JobRun) -> dict[int, str]:
         """The sources that the run did not restrict, and why."""
@@ -209,7 +253,16 @@ class SiftSearch:
         return whole
 
     def _fails(self, candidates: Candidates, numbers: Subset) -> bool:
-        return self._judged(self._run(candidates, numbers), numbers)
+        plan = candidates.plan(self._template, numbers)
+        run = self._runs.run(plan, self._sinks)
+        why = why_not_restricted(run, plan)
+        if not why:
+            return self._judged(run, numbers)
+        self._is_exact = False
+        self._check.unresolved += 1
+        self._check.why = self._check.why or why
+        self._unresolved.add(numbers)
+        return False
 
     def _judged(self, run: JobRun, numbers: Subset) -> bool:
         before = self._check.unresolved
@@ -217,9 +270,6 @@ class SiftSearch:
         if not fails and self._check.unresolved > before:
             self._unresolved.add(numbers)
         return fails
-
-    def _run(self, candidates: Candidates, numbers: Sequence[int]) -> JobRun:
-        return self._runs.run(candidates.plan(self._template, numbers), self._sinks)
 
     # -- the result --------------------------------------------------------------------------------------
 
@@ -232,10 +282,13 @@ class SiftSearch:
             self._note(f"the time was over after {self._runs.count} tests: this is the best so far")
         if search.rest in self._unresolved:
             is_necessary = None
-        if not best:
+        is_whole_read = any(source["whole"] for source in candidates.sources)
+        if not best and is_whole_read:
+            self._note("the job fails without any of these rows: look at the inputs that are read whole")
+        elif not best:
             self._note("the job fails on no rows at all: it is not these inputs that are wrong")
         if candidates.is_whole:
-            self._note("the rows of the lineage alone did not fail: all rows of the inputs were sifted")
+            self._note("the rows of the lineage alone did not decide it: all rows of the inputs were sifted")
         if self._check.unresolved:
             tests = "1 test" if self._check.unresolved == 1 else f"{self._check.unresolved:,} tests"
             self._note(f"{tests} counted as passed: {self._check.why}")
@@ -259,7 +312,7 @@ class SiftSearch:
             minimal=search.is_minimal,
             whole=candidates.is_whole,
             unresolved=self._check.unresolved,
-            exact=not any(source["whole"] for source in candidates.sources),
+            exact=self._is_exact and not is_whole_read,
             sandbox=str(sandbox.folder),
             seconds=0.0,
             saved=None,

@@ -2,7 +2,8 @@
 
 They do where each group that they are in is there as a whole: of operations that take records one by one, and
 of one grouping on each way. A group behind another one may be there in part, since rows are in several. Then
-it can pass a filter that it never passed. Whatever is not known may look at other rows.
+it can pass a filter that it never passed. A row of an outer join has one match in its lineage, and not the
+others. Whatever is not known may look at other rows.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from lineage_service.lineage import Graph, Node
-from spark_agent.contract.record_groups import GROUPING, NARROW, UNIONS
+from spark_agent.contract.record_groups import NARROW, REORDERING, UNIONS, is_grouping
 
 __all__ = ["chosen_before", "sources_before", "why_others_count"]
 
@@ -47,19 +48,20 @@ def chosen_before(graph: Graph, sink: int) -> list[Node]:
         and node.name in _CHOOSING
         and node.node < sink
         and not why_others_count(graph, node.node, most_groupings=0)
+        and not any(of.name in REORDERING for of in _on_the_way(graph, node.node))
     ]
 
 
 def _is_known(node: Node, parents: Sequence[Node]) -> bool:
     if node.name in NARROW:
         return len(parents) == 1 or node.name in UNIONS
-    return node.name in GROUPING
+    return is_grouping(node.name, node.description)
 
 
 def _groupings(node: Node, parents: Sequence[Node], groupings: Mapping[str, int]) -> int:
     """On the way to it with the most."""
     before = max((groupings.get(parent.node_id, 0) for parent in parents), default=0)
-    return before + (node.name in GROUPING)
+    return before + is_grouping(node.name, node.description)
 
 
 def _before(graph: Graph) -> dict[str, list[Node]]:

@@ -8,13 +8,13 @@ there is none else: the caller then runs the job.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from spark_agent.contract.half_groups import Estimate, estimate
-from spark_agent.contract.row_counterparts import counterpart
+from spark_agent.contract.half_groups import Estimate, NoEstimateError, estimate
+from spark_agent.contract.row_alignment import are_close, form
+from spark_agent.contract.row_counterparts import Counterpart, counterpart
 from spark_agent.driver.nodes import Node
 from spark_agent.driver.replay.leave_one_out import (
     NOTHING,
@@ -46,7 +46,6 @@ __all__ = [
 MOST_CALLS = 3_000_000
 #: Rows of one group whose function takes all its values at once.
 MOST_LISTED = 2_000
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
 Function = Callable[[int, Any], Iterable[Any]]
 
@@ -149,12 +148,16 @@ def estimated_influence(steps: Sequence[Step], rows: Sequence[str], text: str) -
     saved = _saved(rest[1:], whole.items())
     key, at = _place_of(text, saved)
     _check_all_in(rest[1:], whole, key)
+    before = [_shown(record) for record in saved[key]]
 
-    def row(numbers: Sequence[int]) -> str | None:
+    def row(numbers: Sequence[int]) -> Counterpart:
         of_key = _saved(rest[1:], groups(numbers).items()).get(key, ())
-        return _shown(of_key[at]) if len(of_key) == len(saved[key]) else None
+        return _row_among(before, at, [_shown(record) for record in of_key])
 
-    return estimate(row, len(rows), text)
+    try:
+        return estimate(row, len(rows), text)
+    except NoEstimateError as reason:
+        raise NotLocalError(str(reason)) from None
 
 
 def _parted(steps: Sequence[Step]) -> tuple[list[Function], list[Step] | None]:
@@ -243,14 +246,10 @@ class _Behind:
         ]
 
     def _row(self, rows: Mapping[Any, Sequence[Any]]) -> str | None:
-        now = [_shown(record) for record in rows.get(self._key, ())]
-        if len(now) == 1 == len(self._before) or _are_told_apart(self._before, now):
-            return now[self._at]
-        was = self._before[self._at]
-        row = counterpart(was, self._before, now)
+        row = _row_among(self._before, self._at, [_shown(record) for record in rows.get(self._key, ())])
         if not row.is_sure:
             raise NotLocalError("its group gives several rows, and which one stands for it is not known")
-        return self._text if row.text == was else row.text
+        return self._text if row.text == self._before[self._at] else row.text
 
     def _saved(self, changed: Mapping[Any, Any]) -> dict[Any, list[Any]]:
         """The saved records by the key of their last aggregation, with some groups changed."""
@@ -281,10 +280,19 @@ def _aggregated(aggregation: Step, by_key: Mapping[Any, Sequence[Any]]) -> Itera
         yield key, values if aggregation.is_of_lists else together(aggregation.merger, values)
 
 
+def _row_among(before: Sequence[str], at: int, now: Sequence[str]) -> Counterpart:
+    """What has become of one of the rows of a group."""
+    if len(now) == 1 == len(before) or _are_told_apart(before, now):
+        return Counterpart(now[at], is_sure=True)
+    return counterpart(before[at], before, now)
+
+
 def _are_told_apart(before: Sequence[str], now: Sequence[str]) -> bool:
     """Have both the same rows but for their numbers, each in a form of its own?"""
-    forms = [_NUMBER.sub("0", text) for text in before]
-    return len(set(forms)) == len(forms) and forms == [_NUMBER.sub("0", text) for text in now]
+    if len(before) != len(now):
+        return False
+    forms = list(map(form, before))
+    return len(set(forms)) == len(forms) and forms == list(map(form, now))
 
 
 def _place_of(text: str, saved: Mapping[Any, Sequence[Any]]) -> tuple[Any, int]:
@@ -326,13 +334,4 @@ def _shown(record: Any) -> str:
 
 def _is_text(record: Any, text: str) -> bool:
     """Is it the row, but for numbers with fractions that were added in another order?"""
-    shown = _shown(record)
-    if shown == text:
-        return True
-    if _NUMBER.sub("0", shown) != _NUMBER.sub("0", text):
-        return False
-    pairs = zip(_NUMBER.findall(shown), _NUMBER.findall(text), strict=True)
-    return all(
-        one == other or (not one.lstrip("+-").isdigit() and are_alike(float(one), float(other)))
-        for one, other in pairs
-    )
+    return are_close(_shown(record), text)

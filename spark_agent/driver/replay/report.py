@@ -40,6 +40,7 @@ class Report:
             "skipped": [],
             "skipped_total": 0,
             "differences": [],
+            "inferred": [],
         }
         self._skipped: set[tuple[Any, ...]] = set()
         self._characters = 0
@@ -109,6 +110,12 @@ class Report:
                 self._add("differences", sentence)
                 if is_about_rows:
                     self._about_rows.append(sentence)
+
+    def infers(self, reader: str) -> None:
+        """A reader of DataFrames looks at all rows of its files, to know the columns."""
+        with self._lock:
+            if reader not in self._fields["inferred"]:
+                self._add("inferred", reader)
 
     def _add(self, name: str, entry: Any) -> None:
         with self._lock:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver.call_sites import call_site
 from spark_agent.driver.monkeypatch import like
+from spark_agent.sql.files import inferred_columns
 
 if TYPE_CHECKING:
     from spark_agent.driver.replay.replay import Replay
@@ -62,6 +63,7 @@ def install(session: Session, replay: Replay) -> None:
         _replace(session, owner, "option", _moving_option(owner.__dict__["option"], move))
         _replace(session, owner, "options", _moving_options(owner.__dict__["options"], move))
     _replace(session, DataFrameWriter, "mode", _noting_mode(DataFrameWriter.__dict__["mode"]))
+    inferred_columns.watch(session.patches, DataFrameReader, replay.report.infers)
 
 
 def _replace(session: Session, owner: Any, name: str, method: Callable[..., Any]) -> None:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_agent.contract.half_groups import estimate
+from spark_agent.contract.row_counterparts import Counterpart
 from spark_agent.driver.nodes import Node
 from spark_agent.driver.replay.leave_one_out import (
     NOTHING,
@@ -333,7 +334,10 @@ def test_of_a_large_group_the_rows_that_move_it_most_come_first_and_are_computed
         values = [numbers[number] for number in chosen]
         return f"a;{max(values) - min(values)}" if values else None
 
-    result = estimate(spread, len(numbers), spread(range(len(numbers))) or "")
+    def output(chosen: Sequence[int]) -> Counterpart:
+        return Counterpart(spread(chosen), is_sure=True)
+
+    result = estimate(output, len(numbers), spread(range(len(numbers))) or "")
     assert len(result.without) == len(result.changes) == len(numbers)
     rest = [number for number in range(len(numbers)) if number != at]
     assert result.without[at] == spread(rest)
@@ -353,3 +357,39 @@ def test_a_large_group_is_estimated_and_says_so() -> None:
     assert result["node"] == 0
     assert (result["without"][77], result["estimated"][77]) == ("a;49.0", None)
     assert sum(change is not None for change in result["estimated"]) > 1_000
+
+
+def of_large_group(*functions: Any, text: str) -> dict[str, Any]:
+    """What is said of a row that `functions` make of the values 0 to 2,000 of one group."""
+    sink, by_number = chain(Map(fields), *grouped(), *functions)
+    lines = [f"a,{number}" for number in range(MOST_LISTED + 1)]
+    return influence_of(sink, by_number, [{"node": 0, "texts": {"0": lines}}], text)
+
+
+def test_of_a_large_group_with_several_rows_none_is_gone_that_is_still_there() -> None:
+    def rows(pair: tuple[str, Any]) -> list[str]:
+        key, values = pair[0], sorted(pair[1])
+        return [f"{key}:max {values[-1]}", *(f"{key}:high {value}" for value in values if value > 1_900)]
+
+    result = of_large_group(FlatMap(rows), text="a:max 2000.0")
+    for without, change in zip(result["without"][:-1], result["estimated"][:-1], strict=True):
+        assert (without, change) in (("a:max 2000.0", None), (None, change)), (without, change)
+        assert without is not None or change is not None
+    assert result["without"][-1] is None
+    assert result["estimated"][-1] > 0  # of two rows that changed it is not sure which one stands for it
+
+
+@pytest.mark.parametrize(
+    ("functions", "text"),
+    [
+        ([Map(lambda pair: f"{pair[0]};{sorted(pair[1])}")], f"a;{[float(n) for n in range(2_001)]}"),
+        ([FlatMap(lambda pair: [f"{pair[0]};{value}" for value in pair[1]])], "a;7.0"),
+        ([Map(lambda pair: f"{pair[0]};H{int(max(pair[1])):04}")], "a;H2000"),
+    ],
+)
+def test_of_a_large_group_nothing_is_estimated_where_halves_give_other_rows(
+    functions: list[Any], text: str
+) -> None:
+    result = of_large_group(*functions, text=text)
+    assert (sorted(result), result["others"]) == (["others", "why"], False)
+    assert result["why"].startswith("how much each row matters cannot be estimated")

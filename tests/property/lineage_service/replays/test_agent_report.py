@@ -23,7 +23,7 @@ JSON = st.recursive(
     ),
     max_leaves=12,
 )
-FIELDS = ("application", "sources", "sinks", "refused", "connections", "skipped", "differences")
+FIELDS = ("application", "sources", "sinks", "refused", "connections", "skipped", "differences", "inferred")
 
 
 @given(JSON | st.dictionaries(st.sampled_from(FIELDS), JSON))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_agent.contract.row_alignment import are_close, common_key, corresponding_texts
+from spark_agent.contract.row_alignment import are_close, common_key, corresponding_texts, form, numbers_in
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,17 @@ def test_the_form_of_a_row_without_a_key_names_it() -> None:
 
 def test_numbers_alone_correspond_to_nothing() -> None:
     assert corresponding_texts(["12"], ["13"]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("H0000,9,22.61", ["9", "22.61"]),
+        ("v1.2.3 a2 3b", []),
+        ("a;-1e-3", ["-1e-3"]),
+        ("(7, .5)", ["7", ".5"]),
+    ],
+)
+def test_digits_within_words_are_no_numbers(text: str, numbers: list[str]) -> None:
+    assert numbers_in(text) == numbers
+    assert form(text).count("\0") == len(numbers)

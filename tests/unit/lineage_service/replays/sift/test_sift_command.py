@@ -18,6 +18,8 @@ import pytest
 
 from lineage_service.cli import main
 from lineage_service.replays.reports import replays_of
+from lineage_service.replays.sift import guarded_runs
+from lineage_service.replays.sift.job_runs import JobRuns
 from tests.support.file_applications import APP, questions_of, splits_of
 from tests.support.processes import still_running
 
@@ -98,6 +100,78 @@ def test_where_the_lineage_does_not_fail_all_rows_are_sifted(
     assert any(row["text"].startswith("Wien") for row in sift["rows"])
 
 
+#: Reads all rows where it should read two of them.
+READS_ALL = f"""
+if len(lines) == 2:
+    report["sources"][0]["way"], lines = "whole", {LINES!r}
+lines = lines if len(lines) > 2 else []
+"""
+
+
+def test_a_later_run_that_had_other_rows_does_not_count(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    assert job.run("sift", "--fails", "line == 'Wien,3'", "--json", act=READS_ALL) == 0
+    sift = answer_of(capsys)
+    assert (sift["total"], sift["whole"], sift["exact"]) == (3, True, False)
+    assert "Wien,3" in [row["text"] for row in sift["rows"]]
+    assert sift["unresolved"] > 0
+    assert any("counted as passed: textFile was read whole" in note for note in sift["notes"])
+
+
+INFERS = 'report["inferred"] = ["json (job.py:3)"]'
+
+
+def test_columns_that_were_inferred_of_all_rows_are_said(
+    job: Job, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words, end in (
+        (("sift", "--fails", "line == 'Linz,2'"), ""),
+        (("influence", f"{job.output}:2"), NOT_FOLLOWED),
+    ):
+        assert job.run(*words, "--json", act=INFERS, end=end) == 0
+        answer = answer_of(capsys)
+        assert not answer["exact"]
+        assert any("the columns of json (job.py:3) were inferred from all rows" in n for n in answer["notes"])
+
+
+@pytest.mark.parametrize(
+    ("act", "code", "says"),
+    [
+        ("", 1, ""),
+        ("lines = []", 1, "the job does not fail again on its own input"),
+        (None, 130, "interrupted: no process of the job is left"),
+    ],
+)
+def test_files_that_changed_meanwhile_are_said_and_no_result_is_kept(
+    job: Job,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    act: str | None,
+    code: int,
+    says: str,
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(guarded_runs, "changes", lambda *_: [f"{job.input} has another size"])
+    if act is None:
+        monkeypatch.setattr(JobRuns, "run", interrupted)
+    assert job.run("sift", "--fails", "line == 'Linz,2'", act=act or "") == code
+    said = capsys.readouterr().err
+    assert f"files of the original changed meanwhile: {job.input} has another size" in said
+    assert says in said
+    assert said.count("\n") == 1
+    assert replays_of(job.folder / "home", APP).sifts == ()
+
+
+def test_an_influence_of_files_that_changed_meanwhile_is_not_kept(
+    job: Job, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guarded_runs, "changes", lambda *_: ["it is gone"])
+    assert job.run("influence", f"{job.output}:2", end=NOT_FOLLOWED) == 1
+    assert "files of the original changed meanwhile: it is gone" in capsys.readouterr().err
+    assert replays_of(job.folder / "home", APP).influences == ()
+
+
 UNSEEN = 'report["sources"] = []'
 
 
@@ -122,7 +196,9 @@ def test_a_crash_without_the_rows_says_nothing_of_them(job: Job, capsys: pytest.
     influence = answer_of(capsys)
     assert (influence["exact"], influence["inputs"][0]["failed"]) == (False, True)
     assert job.run("influence", f"{job.output}:2", act=act, end=NOT_FOLLOWED) == 0
-    assert f"failed  {job.input}:2  Linz,2" in capsys.readouterr().out
+    captured = capsys.readouterr()
+    assert f"failed  {job.input}:2  Linz,2" in captured.out
+    assert f"without {job.input}:2 the command ended with exit code 7" in captured.out + captured.err
 
 
 def test_a_folder_for_the_rows_is_looked_at_first(job: Job, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,10 @@ from lineage_service.lineage import Edge, Graph, Node
 from lineage_service.replays.sift.whole_groups import chosen_before, sources_before, why_others_count
 
 Chain = list[tuple[str, list[int]]]
-"""Names with the numbers of parents; the first ones are sources, a name with `!` is a sink."""
+"""Names with the numbers of parents; the first ones are sources, a name with `!` is a sink.
+
+What is behind a space is the description.
+"""
 
 
 def graph_of(chain: Chain) -> Graph:
@@ -18,8 +21,8 @@ def graph_of(chain: Chain) -> Graph:
         Node(
             node_id=f"app-1#{number}",
             node=number,
-            name=name.rstrip("!"),
-            description="",
+            name=name.rstrip("!").partition(" ")[0],
+            description=name.partition(" ")[2],
             kind="sink" if name.endswith("!") else "operator" if parents else "source",
             call_site=f"/home/ann/job.py:{number}",
             exact=True,
@@ -45,6 +48,15 @@ def graph_of(chain: Chain) -> Graph:
         ([("textFile", []), ("reduceByKey", [0]), ("filter", [1]), ("saveAsTextFile!", [2])], ""),
         ([("a", []), ("b", []), ("union", [0, 1]), ("groupByKey", [2]), ("save!", [3])], ""),
         ([("a", []), ("b", []), ("join", [0, 1]), ("map", [2]), ("save!", [3])], ""),
+        ([("a", []), ("b", []), ("Join LeftAnti, (a = b)", [0, 1]), ("save!", [2])], ""),
+        (
+            [("a", []), ("b", []), ("leftOuterJoin", [0, 1]), ("save!", [2])],
+            "leftOuterJoin (job.py:2) may look at rows that are not in its lineage",
+        ),
+        (
+            [("a", []), ("b", []), ("Join FullOuter, (a = b)", [0, 1]), ("write!", [2])],
+            "Join (job.py:2) may look at rows that are not in its lineage",
+        ),
         ([("scan", []), ("Project", [0]), ("Aggregate", [1]), ("Sort", [2]), ("write!", [3])], ""),
         (
             [("textFile", []), ("zipWithIndex", [0]), ("map", [1]), ("save!", [2])],
@@ -69,8 +81,9 @@ def test_a_graph_and_why_other_rows_may_matter(chain: Chain, why: str) -> None:
 
 
 def test_an_operation_of_which_only_a_bound_is_known_may_look_at_others() -> None:
-    chain: Chain = [("a", []), ("b", []), ("Join", [0, 1]), ("save!", [2])]
+    chain: Chain = [("a", []), ("b", []), ("Join Inner, (a = b)", [0, 1]), ("save!", [2])]
     graph = graph_of(chain)
+    assert why_others_count(graph, 3) == ""
     bound = [replace(node, exact=node.name != "Join") for node in graph.nodes]
     assert why_others_count(replace(graph, nodes=tuple(bound)), 3).startswith("Join (job.py:2) may look at")
 
@@ -88,3 +101,9 @@ def test_records_that_the_program_chose_before() -> None:
         *(("save!", [2]), ("top!", [0])),
     ]
     assert [node.name for node in chosen_before(graph_of(chain), 5)] == ["first"]
+
+
+@pytest.mark.parametrize("name", ["repartition", "coalesce", "partitionBy", "Repartition"])
+def test_which_record_comes_first_behind_a_repartition_depends_on_others(name: str) -> None:
+    chain: Chain = [("textFile", []), (name, [0]), ("map", [1]), ("first!", [2]), ("save!", [0])]
+    assert chosen_before(graph_of(chain), 4) == []
