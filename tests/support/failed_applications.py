@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +44,15 @@ def run_failed(run: int, attempt: int, **fields: Any) -> bytes:
 
 
 class StoredFailures:
-    """An application that read four lines, and what is stored of it beside that."""
+    """An application that read the lines of a file, and what is stored of it beside that.
 
-    def __init__(self, folder: Path, counts: list[int], *starts: int) -> None:
-        self.path = folder / "in.txt"
-        self.path.write_text("a\nb\nc\nd\n")
+    `rows`: so many lines that are compressed well, instead of four that are not compressed.
+    """
+
+    def __init__(self, folder: Path, counts: list[int], *starts: int, rows: int = 0) -> None:
+        self.path = folder / ("in.txt.gz" if rows else "in.txt")
+        text = "".join(f"the row {row}\n" for row in range(rows)) or "a\nb\nc\nd\n"
+        self.path.write_bytes(gzip.compress(text.encode()) if rows else text.encode())
         splits = splits_of(self.path, *((0, *starts) if starts else ()))
         self.queries: LineageQueries = questions_of(folder, splits, counts)
         self._store, self._batches = DeltaFlowStore(folder / "flows"), 0
@@ -63,12 +68,8 @@ class StoredFailures:
     def failures(self) -> Failures:
         return self.queries.failures(APP)
 
-    def add_query(self, **fields: Any) -> None:
-        """A query whose only task failed: nothing of it was committed."""
+    def register_query(self) -> None:
         dataset = {"namespace": "file", "name": "input", "format": "text"}
-        status = self.path.stat()
-        part = {"path": str(self.path), "start": 0, "length": status.st_size, "first": 0}
-        part |= {"size": status.st_size, "modified": status.st_mtime_ns // 1_000_000}
         self.add(
             event(contract.NODE_REGISTERED, node=SCAN, name="Scan text", kind="source",
                   relation=contract.SOURCE, exact=True, by_id=True, dataset=dataset),
@@ -76,6 +77,20 @@ class StoredFailures:
                   exact=True, by_id=True),
             event(contract.LINK, source=SCAN, target=QUERY),
             event(contract.LINK, source=SCAN, target=QUERY, ids=True),
+        )  # fmt: skip
+
+    def add_killed(self, task: str, node: int = SINK) -> None:
+        """An action whose task said nothing: `2 in stage 5.0`."""
+        error = {"type": "SparkException", "message": f"Job aborted due to stage failure: Task {task} failed"}
+        self.add(event(contract.ACTION_ENDED, node=node, state=contract.ACTION_FAILED, time=9, error=error))
+
+    def add_query(self, **fields: Any) -> None:
+        """A query whose only task failed: nothing of it was committed."""
+        self.register_query()
+        status = self.path.stat()
+        part = {"path": str(self.path), "start": 0, "length": status.st_size, "first": 0}
+        part |= {"size": status.st_size, "modified": status.st_mtime_ns // 1_000_000}
+        self.add(
             run_failed(1, 0, action=QUERY, input=SCAN, nodes=[], failed_node=QUERY, parts=[part], **fields),
             event(contract.ACTION_ENDED, node=QUERY, state=contract.ACTION_FAILED, time=30, error=ERROR),
         )  # fmt: skip

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Protocol
 
 from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError
 
-__all__ = ["Check", "FileBytes", "Reader", "unlimited"]
+__all__ = ["Check", "FileBytes", "Reader", "is_cut", "unlimited"]
 
 Check = Callable[[], None]
 """Is called now and then while much is read, and ends it by what it raises."""
@@ -39,6 +39,12 @@ class Reader(Protocol):
 
 def unlimited() -> None:
     """The check of what has no time budget."""
+
+
+def is_cut(path: str) -> bool:
+    """May a file be several partitions of Spark, each from one byte of it to another? Else it is one."""
+    ending = PurePosixPath(path).suffix
+    return ending not in _WBITS and ending not in _FRAMED and ending != ".zst"
 
 
 class FileBytes:

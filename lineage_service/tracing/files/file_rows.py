@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
-from lineage_service.tracing.files.decompression import Check, unlimited
+from lineage_service.tracing.files.decompression import Check, is_cut, unlimited
 from lineage_service.tracing.files.file_parts import FilePart
 from lineage_service.tracing.files.file_systems import FileState, UnreadableError
 from lineage_service.tracing.files.multi_line_records import MultiLineRecords, MultiLineRecordsOfFiles
@@ -81,6 +81,17 @@ class FileRows:
             if format.is_text:
                 return lines
             return self.record_lines(format, path, 0, check).records_before(lines, check)
+        except UnreadableError:
+            return None
+
+    def rows_in(self, path: str, start: int, length: int, check: Check = unlimited) -> int | None:
+        """How many rows the partition of a text file has that is those bytes of it; None if unknown."""
+        if is_cut(path):
+            first = self.rows_before(path, start, check)
+            end = self.rows_before(path, start + length, check)
+            return None if first is None or end is None else end - first
+        try:
+            return self.indexes.of(path, self.files.state(path)).count_rows(check)
         except UnreadableError:
             return None
 

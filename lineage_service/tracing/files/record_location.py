@@ -114,6 +114,10 @@ class RecordLocations:
         """How many rows of a file are before the first one of the partition at `start`; None if unknown."""
         return self._rows.rows_before(path, start, check, format=row_format_named(format))
 
+    def rows_in(self, path: str, start: int, length: int, check: Check = unlimited) -> int | None:
+        """How many rows the partition of a text file has that is those bytes of it; None if unknown."""
+        return self._rows.rows_in(path, start, length, check)
+
     # -- search -------------------------------------------------------------------------------------
 
     def has_files(self, node: TopologyNode, partitions: Iterable[int]) -> bool:

@@ -6,7 +6,7 @@ has read of the inputs. Promises None where the culprit might be another row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from lineage_service.lineage import SourceRow
@@ -76,22 +76,21 @@ class FailureBounds:
     ) -> Bound | None:
         """All that tasks have read of the inputs of these nodes, and of what is made of them.
 
-        None if a scan is read in the stage `unless_in`: a task that said nothing may have read more of it.
+        None if the stage `unless_in` may read a scan: its task has not said how much of it.
         """
         topology = opened.graph.topology
         before = nodes_before(topology, nodes_behind(topology, set(nodes) & topology.nodes.keys()))
         sources = [topology.nodes[number] for number in sorted(before)]
         sources = [node for node in sources if node.kind == "source"]
-        scanned_in = {run.input for run in topology.runs.values() if run.stage == unless_in is not None}
-        if any(node.by_id and node.number in scanned_in for node in sources):
+        scans = {node.number for node in sources if node.by_id}
+        if scans and unless_in is not None and not _are_read_before(topology, scans, unless_in):
             return None
         read = _records_read(topology)
         rows: list[SourceRow] = []
         total = 0
         for node in sources:
-            # What the failed task has scanned, it has said. Where it said nothing, it may have begun a scan.
             counts = self._counts(node, read.get(node.number, {}), check)
-            if counts is None or (unless_in is not None and node.by_id and not counts):
+            if counts is None:
                 return None
             total += sum(counts.values())
             rows += self._listed(node, _places(counts, MOST_ROWS - len(rows)), check)
@@ -103,9 +102,7 @@ class FailureBounds:
         path, start, length = (info.get(key) for key in ("path", "start", "length"))
         if not node.is_text or not isinstance(start, int) or not isinstance(length, int):
             return None
-        first = self._locations.rows_before(str(path), start, check)
-        end = self._locations.rows_before(str(path), start + length, check)
-        return None if first is None or end is None else end - first
+        return self._locations.rows_in(str(path), start, length, check)
 
     def _counts(self, node: TopologyNode, read: Mapping[int, int], check: Check) -> Mapping[int, int] | None:
         """Partition -> records that may have been read of it."""
@@ -133,6 +130,26 @@ def has_read_of_own(topology: Topology, run: TaskRun) -> bool:
     node = topology.nodes.get(run.input)
     is_lost = (run.input, run.partition) in topology.lost or (node is not None and node.by_id)
     return run.number in topology.unresolved and is_lost
+
+
+def _are_read_before(topology: Topology, scans: Set[int], stage: int) -> bool:
+    """Have tasks of other stages read all that a job reads of these scans?
+
+    Those of a stage before a shuffle have. Of a stage that gives rows to an action, a job may run some tasks,
+    and the next job more of them, as `take` does.
+    """
+    not_before = {None, stage, *(run.stage for run in topology.runs.values() if _gives(topology, run))}
+    stages = [(run.input, run.stage) for run in topology.runs.values() if run.input in scans]
+    return scans == {scan for scan, _ in stages} and all(at not in not_before for _, at in stages)
+
+
+def _gives(topology: Topology, run: TaskRun) -> bool:
+    """Does it give records to an action?"""
+    nodes = {run.input, *run.nodes}
+    if any(topology.nodes[number].kind == "sink" for number in nodes & topology.nodes.keys()):
+        return True
+    action = None if run.action is None else topology.nodes.get(run.action)
+    return action is not None and not nodes.isdisjoint(action.parents)
 
 
 def _is_followed(topology: Topology, run: TaskRun, node: int) -> bool:

@@ -5,7 +5,7 @@ Promises that rows which are only a bound come with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from lineage_service.errors import TimeBudgetError
@@ -17,7 +17,8 @@ from lineage_service.tracing.model.elements import FailedRun, TopologyNode
 from lineage_service.tracing.model.topology import Topology, shuffled_nodes
 from lineage_service.tracing.query.failure_bounds import MOST_ROWS, Bound, FailureBounds, has_read_of_own
 from lineage_service.tracing.query.open_applications import Opened
-from lineage_service.tracing.walk.result import Position
+from lineage_service.tracing.walk.result import Position, nodes_before
+from spark_agent import contract
 
 __all__ = ["NO_POSITION", "FailureSources", "Sources", "TraceAt", "record_of"]
 
@@ -38,6 +39,9 @@ _NO_TASK = "no task has reported it"
 _NO_TIME = "there was no time left to find its input rows: ask again"
 _OF_SPLIT = f"{_NO_TASK}, so it may be any row of its partition of the input"
 _OF_INPUTS = "so it may be any row of the inputs that was read"
+_AS_STORED = ", as far as is stored: the lineage of the application is not complete"
+#: Actions whose jobs may run some partitions only: a task's number is not that of its partition.
+_OF_SOME_PARTITIONS = frozenset(("first", "isEmpty", "lookup", "runJob", "take", "toLocalIterator"))
 
 TraceAt = Callable[[Opened, Position, TraceQuery], Trace]
 
@@ -84,44 +88,53 @@ class FailureSources:
             return Sources(reason=_NO_TIME)
 
     def of_partition(
-        self, opened: Opened, sink: TopologyNode, stage: int, partition: int, check: Check
+        self, opened: Opened, sink: TopologyNode, stage: int, partition: int | None, check: Check
     ) -> Sources:
-        """Of a task that has reported nothing: all rows that it may have read."""
+        """Of a task that has reported nothing: all rows that it may have read.
+
+        None for `partition`: it is not known which one it had.
+        """
         try:
             return self._of_partition(opened, sink, stage, partition, check)
         except TimeBudgetError:
             return Sources(reason=f"{_NO_TASK}, and {_NO_TIME}")
 
     def _of_run(self, opened: Opened, failed: FailedRun, check: Check) -> Sources:
-        start = record_of(opened.graph.topology, failed)
+        topology = opened.graph.topology
+        start = record_of(topology, failed)
         sources = (
             self._among_records(opened, failed, check)
             if start is None
             else self._traced(opened, failed, start)
         )
-        is_unread = failed.position is None and failed.first is not None
-        if sources.has_all or is_unread or _is_of_program(failed):
+        if sources.has_all or _is_unread(topology, failed) or _is_of_program(failed):
             return sources
-        bound = self._bounds.of_inputs(opened, [failed.run.input], check)
+        stage = failed.run.stage if failed.run.nodes else None  # a function of an RDD says nothing of scans
+        bound = self._bounds.of_inputs(opened, [_read_for(topology, failed)], check, unless_in=stage)
         if bound is None or not bound.total:
             return sources
+        as_stored, has_all = _as_stored(opened), opened.application.complete
         if start is not None and sources.is_traced:  # the one at hand, which is told first
             others = tuple(row for row in bound.rows if row not in sources.rows)
-            return replace(
-                sources, rows=(*sources.rows, *others)[:MOST_ROWS], total=bound.total, has_all=True
-            )
+            rows = (*sources.rows, *others)[:MOST_ROWS]
+            reason = f"{sources.reason}{as_stored}"
+            return replace(sources, rows=rows, total=bound.total, reason=reason, has_all=has_all)
         reason = sources.reason.removesuffix(", so its input rows are not known")
-        return _bounded(bound, f"{reason}, {_OF_INPUTS}")
+        return Sources(bound.rows, bound.total, f"{reason}, {_OF_INPUTS}{as_stored}", has_all=has_all)
 
     def _of_partition(
-        self, opened: Opened, sink: TopologyNode, stage: int, partition: int, check: Check
+        self, opened: Opened, sink: TopologyNode, stage: int, partition: int | None, check: Check
     ) -> Sources:
-        node = _input_of(opened.graph.topology, sink, stage)
-        count = None if node is None else self._bounds.rows_in(node, partition, check)
-        if node is not None and count is not None:
-            return _bounded(self._bounds.of_partition(node, partition, range(count), check), _OF_SPLIT)
+        node = _input_of(opened, sink, stage) if partition is not None else None
+        if node is not None and partition is not None:
+            count = self._bounds.rows_in(node, partition, check)
+            if count is not None:
+                return _bounded(self._bounds.of_partition(node, partition, range(count), check), _OF_SPLIT)
         bound = self._bounds.of_inputs(opened, [sink.number], check, unless_in=stage)
-        return Sources(reason=_NO_TASK) if bound is None else _bounded(bound, f"{_NO_TASK}, {_OF_INPUTS}")
+        if bound is None:
+            return Sources(reason=_NO_TASK)
+        reason = f"{_NO_TASK}, {_OF_INPUTS}{_as_stored(opened)}"
+        return Sources(bound.rows, bound.total, reason, has_all=opened.application.complete)
 
     def _traced(self, opened: Opened, failed: FailedRun, start: Position) -> Sources:
         """Those of the record that the task says it was."""
@@ -169,7 +182,7 @@ class FailureSources:
             if node is None or node.kind != "source"
             else self._bounds.rows_in(node, run.partition, check)
         )
-        if node is None or count is None:
+        if node is None or count is None or count <= run.inputs:
             return Sources(reason=_NOT_READ)
         behind = range(run.inputs, count)
         return _bounded(self._bounds.of_partition(node, run.partition, behind, check), _NOT_READ_YET)
@@ -177,6 +190,14 @@ class FailureSources:
 
 def _bounded(bound: Bound, reason: str) -> Sources:
     return Sources(bound.rows, bound.total, reason, has_all=True)
+
+
+def _is_unread(topology: Topology, failed: FailedRun) -> bool:
+    """May it be a row of an input that was not a record yet?"""
+    node = topology.nodes.get(failed.run.input)
+    is_of_source = failed.node == failed.run.input and node is not None and node.kind == "source"
+    is_of_function = is_of_source and bool(failed.run.nodes)
+    return failed.position is None and (failed.first is not None or is_of_function)
 
 
 def _is_of_program(failed: FailedRun) -> bool:
@@ -194,27 +215,48 @@ def _reason(failed: FailedRun, trace: Trace) -> str:
     return "" if trace.exact else _UPPER_BOUND
 
 
-def _input_of(topology: Topology, sink: TopologyNode, stage: int) -> TopologyNode | None:
-    """The source that the tasks of a stage read, if it is one, and each of them one partition of it."""
+def _as_stored(opened: Opened) -> str:
+    """What is to be said of a bound by all that is known to be read."""
+    return "" if opened.application.complete else _AS_STORED
+
+
+def _read_for(topology: Topology, failed: FailedRun) -> int:
+    """The node whose inputs a task may have read: the action's that a function of an RDD ran for.
+
+    A query says its action by the scans that it read, and another one may share these: then it is all behind.
+    """
+    action, begin = failed.action, failed.run.input
+    if action is None or action not in topology.nodes or not failed.run.nodes:
+        return begin
+    return action if begin in nodes_before(topology, [action]) else begin
+
+
+def _input_of(opened: Opened, sink: TopologyNode, stage: int) -> TopologyNode | None:
+    """The source that the tasks of a stage read, if each of them reads the partition that has its number."""
+    topology = opened.graph.topology
+    way = list(_way_to_source(topology, sink))
+    source = way[-1] if way else None
+    if source is None or source.kind != "source" or source.by_id or sink.name in _OF_SOME_PARTITIONS:
+        return None
     runs = [run for run in topology.runs.values() if run.number >= 0]
     inputs = {run.input for run in runs if run.stage == stage}
-    if not inputs and not any(run.action == sink.number for run in runs):
-        inputs = set(_only_sources(topology, sink))
-    node = topology.nodes.get(inputs.pop()) if len(inputs) == 1 else None
-    return node if node is not None and node.kind == "source" else None
+    # If no stage of its job has ended, the first one has failed: it begins with the source.
+    is_first = opened.application.complete and not any(run.action == sink.number for run in runs)
+    return source if inputs == {source.number} or (not inputs and is_first) else None
 
 
-def _only_sources(topology: Topology, sink: TopologyNode) -> Iterable[int]:
-    """The source of an action, if it has one, whose partitions are those of all operations up to there.
+def _way_to_source(topology: Topology, sink: TopologyNode) -> Iterator[TopologyNode]:
+    """From an action back to its source, if all between have its partitions; else nothing.
 
-    No stage of its job has ended, so the first one has failed: it begins with the source.
+    Where a shuffle was read before, a stage may run for those partitions only that were lost since.
     """
     shuffled = shuffled_nodes(topology)
+    way: list[TopologyNode] = []
     node: TopologyNode | None = sink
-    while node is not None and node.parents:
-        is_divided_otherwise = any("parents" in info for info in node.partitions.values())
-        if len(node.parents) > 1 or node.number in shuffled or is_divided_otherwise:
+    while node is not None:
+        is_divided_otherwise = node.relation in (contract.STATIC, contract.DATASET)
+        if len(node.parents) > 1 or is_divided_otherwise or node.number in shuffled:
             return
-        node = topology.nodes.get(node.parents[0])
-    if node is not None:
-        yield node.number
+        way.append(node)
+        node = topology.nodes.get(node.parents[0]) if node.parents else None
+    yield from way

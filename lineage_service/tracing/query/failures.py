@@ -36,7 +36,8 @@ __all__ = ["FailureReader"]
 _MOST_TRACED = 200
 #: Messages that begin with so many equal characters are the same: that of an end may be cut.
 _SAME = 900
-_TASK = re.compile(r"Task (?P<partition>[0-9]+) in stage (?P<stage>[0-9]+)")
+#: The number of a task is that of its partition, unless the stage is tried again for those that lack.
+_TASK = re.compile(r"Task (?P<task>[0-9]+) in stage (?P<stage>[0-9]+)(?:\.(?P<attempt>[0-9]+))?")
 
 _NO_REPORT = (
     "No task has reported which record it failed on. So it is when a worker of RDDs is killed, when the "
@@ -168,9 +169,10 @@ class FailureReader:
         self, opened: Opened, error: NodeError | ApplicationError, node: TopologyNode | None, check: Check
     ) -> Failure:
         task = _TASK.search(error.message)
-        stage, partition = (int(task["stage"]), int(task["partition"])) if task else (None, None)
+        stage = int(task["stage"]) if task else None
+        partition = int(task["task"]) if task and not int(task["attempt"] or 0) else None
         sources = Sources(reason="no task has reported it")
-        if node is not None and stage is not None and partition is not None:
+        if node is not None and stage is not None:
             sources = self._sources.of_partition(opened, node, stage, partition, check)
         return Failure(
             failure=0,

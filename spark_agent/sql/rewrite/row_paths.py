@@ -92,7 +92,7 @@ class RowPath:
     @property
     def has_union(self) -> bool:
         """May a task have other rows beside those of the scan, which no scan of it has given?"""
-        return any(len(node.parents) > 1 for node in self.operators)
+        return any(node.name == "Union" and len(node.parents) > 1 for node in self.operators)
 
     @property
     def is_in_order(self) -> bool:

@@ -26,6 +26,7 @@ from spark_agent.sql.runtime.query_culprits import (
     Tap,
     culprit_of,
     scan_at_hand,
+    with_rows_at_hand,
 )
 
 #: Plans whose tasks may fail still.
@@ -58,12 +59,12 @@ class FailedTasks:
         for scan in report["scans"]:
             if not self._has_files(scan["node"]):  # a file that an RDD below it reads
                 scan |= {"parts": [], "is_within_file": False}
-        scans = [scan for scan in report["scans"] if scan["rows"] or len(report["scans"]) == 1]
         numbers = {part["node"] for part in parts}
         plans = [plan for plan in reversed(tuple(self._plans)) if plan.numbers.issuperset(numbers)]
         plan = plans[0] if plans else None
         if report["origin"] == "python" and plan is not None and not plan.python_operators:
             return  # a function of an RDD: its worker has reported it
+        scans = with_rows_at_hand(report, plan)
         scan = scan_at_hand(scans)
         culprit = culprit_of(report, scans, plan)
         if any(culprit_of(report, scans, other) != culprit for other in plans[1:]):

@@ -15,7 +15,17 @@ from spark_agent.driver import error_descriptions
 from spark_agent.sql.rewrite.plan_nodes import PlanNode
 from spark_agent.sql.rewrite.row_paths import RowPath, path_above
 
-__all__ = ["UNKNOWN", "Culprit", "FailingPlan", "Report", "Scan", "Tap", "culprit_of", "scan_at_hand"]
+__all__ = [
+    "UNKNOWN",
+    "Culprit",
+    "FailingPlan",
+    "Report",
+    "Scan",
+    "Tap",
+    "culprit_of",
+    "scan_at_hand",
+    "with_rows_at_hand",
+]
 
 #: As ScanPositions.java has it: an id is a partition and a position in it.
 _POSITION_BITS = 33
@@ -34,7 +44,7 @@ UNKNOWN = "the task read rows of an input, but it is not known what became of th
 _JOINED = (
     "the input row is the one at hand, but it may have met rows of the other side of a join or of a subquery"
 )
-_MERGED = "it may be the values of a group together that are too large, of which this row's was the last"
+_MERGED = "it may be the values of a group together that are too large, and not those of one row"
 _OTHERS = "the task brought rows of several inputs together, and it is not known on which of them it failed"
 _BATCH = "Python was given rows in batches, and this is one of those that it had not given back"
 _BEHIND = "it came behind an operator that takes all rows of a task first, so it may be any of them"
@@ -92,11 +102,19 @@ def culprit_of(report: Report, scans: Sequence[Scan], plan: FailingPlan | None) 
         return Culprit(reason=_SEVERAL if scans else _SHUFFLED)
     if report["origin"] == "scan":
         return Culprit(first=scan["rows"], reason=_READING.format(rows=scan["rows"]))
-    if plan is None and _may_be_unread(report, scans, plan):
+    if _may_be_unread(report, [scan], plan):
         return Culprit(first=scan["rows"], reason=_PREFILTERED)
     if plan is None or not scan["rows"]:
         return Culprit(reason=UNKNOWN if scan["rows"] else _BEFORE)
     return _by_plan(report, scans, scan, plan)
+
+
+def with_rows_at_hand(report: Report, plan: FailingPlan | None) -> list[Scan]:
+    """The scans of a task on whose rows it may have failed; those without a row where one may be unread."""
+    scans: list[Scan] = report["scans"]
+    if len(scans) == 1 or _may_be_unread(report, scans, plan):
+        return scans
+    return [scan for scan in scans if scan["rows"]]
 
 
 def _may_be_unread(report: Report, scans: Sequence[Scan], plan: FailingPlan | None) -> bool:
@@ -109,12 +127,14 @@ def _may_be_unread(report: Report, scans: Sequence[Scan], plan: FailingPlan | No
 
 def _by_plan(report: Report, scans: Sequence[Scan], scan: Scan, plan: FailingPlan) -> Culprit:
     path = path_above(plan.nodes, scan["node"])
-    if path.is_prefiltered and report["origin"] != "python":
-        return Culprit(first=scan["rows"], reason=_PREFILTERED)
     is_being_read = path.is_being_read(is_within_file=scan["is_within_file"] if scan["parts"] else None)
     is_streamed = is_being_read and plan.is_streamed
-    if report["origin"] == "row" and is_streamed and not path.has_unknown and not path.batched:
+    # Without a file it is not seen that a scan has ended, and that a task reads the other side of a union.
+    is_at_hand = is_streamed and (scan["is_within_file"] or not path.has_union)
+    if report["origin"] == "row" and is_at_hand and not path.has_unknown and not path.batched:
         if not path.has_others and _may_be_of_group(report, path):
+            if len(scans) > 1 or path.has_union:  # the group has rows of others, too
+                return Culprit(reason=_MERGED)
             return Culprit(scan["rows"] - 1, 0, reason=_MERGED)
         reason = _JOINED if path.has_others else ""
         return Culprit(scan["rows"] - 1, is_certain=not reason, reason=reason)

@@ -14,10 +14,11 @@ from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
 from tests.support.failed_applications import ERROR, QUERY, SCAN, StoredFailures, run_failed
-from tests.support.file_applications import APP, MAP, SINK, SOURCE
+from tests.support.file_applications import APP, MAP, SINK, SOURCE, splits_of
 from tests.support.lineage_messages import block, event
 
 FILTER = 7
+OF_INPUTS = "no task has reported it, so it may be any row of the inputs that was read"
 
 
 @pytest.fixture
@@ -233,11 +234,7 @@ def test_a_task_that_said_nothing_is_bounded_by_its_partition(
     with_two_partitions: StoredFailures, partition: int, rows: list[str]
 ) -> None:
     """A worker that was killed: the other tasks of its stage say what it has read."""
-    message = f"Job aborted due to stage failure: Task {partition} in stage 0.0 failed 4 times"
-    error = {"type": "SparkException", "message": message}
-    with_two_partitions.add(
-        event(contract.ACTION_ENDED, node=SINK, state=contract.ACTION_FAILED, time=9, error=error)
-    )
+    with_two_partitions.add_killed(f"{partition} in stage 0.0")
     (failure,) = with_two_partitions.failures.failures
     assert ([row.text for row in failure.sources], failure.sources_total) == (rows, 2)
     assert (failure.exact, failure.stage, failure.partition) == (False, 0, partition)
@@ -245,19 +242,130 @@ def test_a_task_that_said_nothing_is_bounded_by_its_partition(
 
 
 def test_the_first_task_of_all_is_bounded_by_its_partition_too(without_runs: StoredFailures) -> None:
-    error = {"type": "SparkException", "message": "Task 0 in stage 7.0 failed 1 times"}
-    without_runs.add(
-        event(contract.ACTION_ENDED, node=SINK, state=contract.ACTION_FAILED, time=9, error=error)
-    )
+    without_runs.add_killed("0 in stage 7.0")
     assert without_runs.failures.failures[0].sources_total == 4
 
 
+def test_a_compressed_file_is_one_partition_of_all_its_rows(tmp_path: Path) -> None:
+    compressed = StoredFailures(tmp_path, [], rows=1_000)
+    assert compressed.path.stat().st_size < 1_000 * len("the row 999\n") / 2
+    compressed.add_killed("0 in stage 7.0")
+    (failure,) = compressed.failures.failures
+    assert (failure.sources_total, failure.partition) == (1_000, 0)
+    compressed.add(run_failed(1, 0, inputs=900, position=899, certain=False))
+    (at_hand,) = compressed.failures.failures
+    assert (at_hand.sources_total, at_hand.sources[0].row, at_hand.exact) == (1_000, 899, False)
+
+
+def test_a_line_of_a_compressed_file_that_could_not_be_read_is_one_behind(tmp_path: Path) -> None:
+    compressed = StoredFailures(tmp_path, [], rows=1_000)
+    compressed.add(run_failed(1, 0, failed_node=SOURCE, inputs=900, position=None, certain=False))
+    (failure,) = compressed.failures.failures
+    assert (failure.sources_total, failure.sources[0].row) == (100, 900)
+
+
+def test_a_line_behind_all_that_are_known_is_none_of_them(without_runs: StoredFailures) -> None:
+    without_runs.add(run_failed(1, 0, failed_node=SOURCE, inputs=4, position=None, certain=False))
+    (failure,) = without_runs.failures.failures
+    assert (failure.sources_total, failure.exact) == (0, False)
+    assert "it is not one of those that were read before" in failure.reason
+
+
+def test_a_task_that_reads_several_partitions_is_bounded_by_the_inputs(
+    with_two_partitions: StoredFailures,
+) -> None:
+    coalesced, sink = 30, 31
+    with_two_partitions.add(
+        event(contract.NODE_REGISTERED, node=coalesced, name="coalesce", relation=contract.STATIC,
+              exact=True),
+        event(contract.NODE_REGISTERED, node=sink, name="collect", kind="sink", exact=True),
+        event(contract.LINK, source=MAP, target=coalesced),
+        event(contract.LINK, source=coalesced, target=sink),
+        event(contract.RUN_COMMITTED, run=40, split=1, stage=3, action=sink, input=SOURCE, nodes=[MAP],
+              inputs=2, outputs=2),
+    )  # fmt: skip
+    with_two_partitions.add_killed("0 in stage 3.0", sink)
+    (failure,) = with_two_partitions.failures.failures
+    assert (failure.sources_total, failure.reason) == (4, OF_INPUTS)
+
+
+def test_a_task_of_a_union_is_bounded_by_all_its_inputs(stored: StoredFailures) -> None:
+    """The tasks of one side have said what they read, and that of the other was killed."""
+    other, union, sink = 29, 30, 31
+    path = stored.path.parent / "other.txt"
+    path.write_text("x\ny\n")
+    stored.add(
+        event(contract.NODE_REGISTERED, node=other, name="textFile", kind="source", relation=contract.SOURCE,
+              exact=True, dataset={"namespace": "file", "name": "other", "format": "text"}),
+        event(contract.PARTITIONS, node=other, partitions=splits_of(path)),
+        event(contract.NODE_REGISTERED, node=union, name="union", relation=contract.STATIC, exact=True),
+        event(contract.NODE_REGISTERED, node=sink, name="collect", kind="sink", exact=True),
+        event(contract.LINK, source=other, target=union, port=0),
+        event(contract.LINK, source=MAP, target=union, port=1),
+        event(contract.LINK, source=union, target=sink),
+        event(contract.RUN_COMMITTED, run=40, split=0, stage=3, action=sink, input=SOURCE, nodes=[MAP],
+              inputs=4, outputs=4),
+    )  # fmt: skip
+    stored.add_killed("0 in stage 3.0", sink)
+    (failure,) = stored.failures.failures
+    assert (failure.sources_total, failure.reason) == (6, OF_INPUTS)
+    assert {row.text for row in failure.sources} == {"a", "b", "c", "d", "x", "y"}
+
+
+def test_a_task_of_an_action_that_runs_some_partitions_is_bounded_by_the_inputs(
+    with_two_partitions: StoredFailures,
+) -> None:
+    take = 31
+    with_two_partitions.add(
+        event(contract.NODE_REGISTERED, node=take, name="take", kind="sink", relation=contract.FLOWS,
+              exact=True),
+        event(contract.LINK, source=MAP, target=take),
+    )  # fmt: skip
+    with_two_partitions.add_killed("0 in stage 3.0", take)
+    (failure,) = with_two_partitions.failures.failures
+    assert (failure.sources_total, failure.reason) == (4, OF_INPUTS)
+
+
+def test_a_task_of_a_stage_that_is_tried_again_has_no_known_partition(
+    with_two_partitions: StoredFailures,
+) -> None:
+    with_two_partitions.add_killed("1 in stage 0.1")
+    (failure,) = with_two_partitions.failures.failures
+    assert (failure.stage, failure.partition) == (0, None)
+    assert (failure.sources_total, failure.reason) == (4, OF_INPUTS)
+
+
+@pytest.mark.parametrize(("gives", "total"), [(True, 0), (False, 2)])
+def test_a_killed_task_of_a_query_is_bounded_only_behind_a_shuffle(
+    stored: StoredFailures, gives: bool, total: int
+) -> None:
+    """Where the stage that read the scan gave rows to the action, the next job may read more of the scan."""
+    stored.register_query()
+    fields: dict[str, Any] = {"split": 0, "nodes": [], "action": QUERY, "inputs": 2, "outputs": 2}
+    stored.add(
+        event(contract.RUN_COMMITTED, run=50, stage=5, input=SCAN, **{**fields, "action": None}),
+        event(contract.RUN_COMMITTED, run=51, stage=5 if gives else 6, input=QUERY, **fields),
+    )
+    stored.add_killed("0 in stage 7.0", QUERY)
+    (failure,) = stored.failures.failures
+    assert (failure.sources_total, failure.exact) == (total, False)
+    assert failure.reason == (OF_INPUTS if total else "no task has reported it")
+
+
+def test_a_killed_task_of_a_stage_that_scans_has_no_bound(stored: StoredFailures) -> None:
+    stored.register_query()
+    stored.add(event(contract.RUN_COMMITTED, run=50, stage=5, split=0, input=SCAN, nodes=[], action=QUERY,
+                     inputs=2, outputs=2))  # fmt: skip
+    stored.add_killed("1 in stage 5.0", QUERY)
+    (failure,) = stored.failures.failures
+    assert (failure.sources_total, failure.reason) == (0, "no task has reported it")
+
+
 def test_a_task_behind_a_shuffle_that_said_nothing_is_bounded_by_the_inputs(stored: StoredFailures) -> None:
-    error = {"type": "SparkException", "message": "Task 0 in stage 1.0 failed 1 times"}
-    stored.add(event(contract.ACTION_ENDED, node=SINK, state=contract.ACTION_FAILED, time=9, error=error))
+    stored.add_killed("0 in stage 1.0")
     (failure,) = stored.failures.failures
     assert (failure.sources_total, failure.record) == (4, None)
-    assert failure.reason == "no task has reported it, so it may be any row of the inputs that was read"
+    assert failure.reason == OF_INPUTS
 
 
 def test_an_error_of_the_program_is_a_failure_without_an_operation(without_runs: StoredFailures) -> None:
@@ -324,6 +432,50 @@ def test_a_scan_that_no_task_has_begun_adds_nothing_to_a_bound(stored: StoredFai
     )  # fmt: skip
     (failure,) = stored.failures.failures
     assert ([row.text for row in failure.sources], failure.sources_total) == (["a"], 1)
+
+
+def test_a_bound_says_so_where_not_all_that_was_read_may_be_stored(stored: StoredFailures) -> None:
+    stored.add_query(position=None, certain=False, reason="a shuffle", inputs=0, stage=7)
+    # A block of it is missing.
+    stored.add(event(contract.RUN_COMMITTED, run=50, split=0, stage=1, input=SCAN, nodes=[], inputs=3,
+                     outputs=3, blocks=1))  # fmt: skip
+    (failure,) = stored.failures.failures
+    assert failure.sources_total == 3
+    assert "inputs that was read, as far as is stored" in failure.reason
+
+
+def test_a_function_is_bounded_by_the_inputs_of_its_action_alone(without_runs: StoredFailures) -> None:
+    """Another action has joined its file with one whose rows are not known."""
+    pickled, joined = 30, 31
+    without_runs.add(
+        event(contract.NODE_REGISTERED, node=pickled, name="pickleFile", kind="source",
+              relation=contract.SOURCE, exact=True,
+              dataset={"namespace": "file", "name": "pickled", "format": "pickle"}),
+        event(contract.NODE_REGISTERED, node=joined, name="zip", relation=contract.ZIP, exact=True),
+        event(contract.LINK, source=MAP, target=joined, port=0),
+        event(contract.LINK, source=pickled, target=joined, port=1),
+        run_failed(1, 0, certain=False),
+    )  # fmt: skip
+    (failure,) = without_runs.failures.failures
+    assert ([row.text for row in failure.sources], failure.sources_total) == (["c", "a", "b", "d"], 4)
+
+
+def test_a_function_of_an_rdd_does_not_say_what_its_task_has_scanned(stored: StoredFailures) -> None:
+    stored.register_query()
+    rows, failing = 30, 31
+    stored.add(
+        event(contract.NODE_REGISTERED, node=rows, name="Project", relation=contract.FLOWS, exact=True,
+              by_id=True),
+        event(contract.NODE_REGISTERED, node=failing, name="map", exact=True),
+        event(contract.LINK, source=SCAN, target=rows),
+        event(contract.LINK, source=SCAN, target=rows, ids=True),
+        event(contract.LINK, source=rows, target=failing),
+        event(contract.RUN_COMMITTED, run=50, split=1, stage=7, input=SCAN, nodes=[], action=SINK, inputs=2,
+              outputs=2),
+        run_failed(1, 0, stage=7, input=rows, nodes=[failing], failed_node=failing, certain=False),
+    )  # fmt: skip
+    (failure,) = stored.failures.failures
+    assert (failure.sources_total, failure.exact) == (0, False)
 
 
 def test_what_a_task_read_of_other_scans_is_part_of_the_bound(stored: StoredFailures) -> None:

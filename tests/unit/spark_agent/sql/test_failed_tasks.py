@@ -12,7 +12,7 @@ from spark_agent.delivery.settings import AgentSettings
 from spark_agent.sql.rewrite.plan_nodes import PlanNode
 from spark_agent.sql.runtime.failed_tasks import FailedTasks
 
-SCAN, SINK = 1, 9
+SCAN, OTHER, SINK = 1, 8, 9
 #: The ids of records of partition 3 of the scan.
 FIRST_ID = 3 << 33
 DIVIDED = (
@@ -27,11 +27,12 @@ RAISED = (
 
 
 def plan(*operators: str, **of_scan: Any) -> list[PlanNode]:
-    """A scan, operators one over the other, and an output."""
+    """A scan, operators one over the other, and an output. A union has rows of others, too."""
     nodes = [PlanNode(SCAN, "Scan csv", kind="source", **of_scan)]
     for name in operators:
         before = nodes[-1].number
-        nodes.append(PlanNode(before + 1, name, parents=[before], call_site=f"/jobs/job.py:{10 + before}"))
+        parents = [before, OTHER] if name == "Union" else [before]
+        nodes.append(PlanNode(before + 1, name, parents=parents, call_site=f"/jobs/job.py:{10 + before}"))
     return [*nodes, PlanNode(SINK, "collect", kind="sink", parents=[nodes[-1].number])]
 
 
@@ -126,6 +127,16 @@ def test_a_sum_that_is_too_large_is_not_the_fault_of_its_last_row() -> None:
     assert found(Tasks(plan("Project")).failed(scan(41), message=message)) == (None, 40, True)
 
 
+def test_a_sum_that_is_too_large_may_have_rows_of_several_files() -> None:
+    message = "[ARITHMETIC_OVERFLOW] long overflow."
+    before = scan(90, split=2, is_within_file=False)
+    several = Tasks(plan("Repartition", "Aggregate")).failed(before, scan(41), message=message)
+    of_union = Tasks(plan("Union", "Aggregate")).failed(scan(41), message=message)
+    for event in (several, of_union):
+        assert found(event) == (None, None, False)
+        assert "group" in event["reason"]
+
+
 def test_a_limit_may_end_the_reading_of_a_file_before_a_sort_gives_rows() -> None:
     event = Tasks(plan("LocalLimit", "Sort", "Project")).failed(scan(41))
     assert found(event) == (0, 40, False)
@@ -146,6 +157,16 @@ def test_what_is_not_raised_for_one_row_may_be_about_any() -> None:
 def test_where_there_is_no_file_it_is_not_known_whether_a_sort_has_all_rows() -> None:
     assert found(Tasks(plan("Sort")).failed(scan(41, is_within_file=False, parts=[]))) == (0, 40, False)
     assert found(Tasks(plan("Project")).failed(scan(41, is_within_file=False, parts=[]))) == (None, 40, True)
+
+
+def test_where_there_is_no_file_the_other_side_of_a_union_may_be_read() -> None:
+    in_memory = scan(41, is_within_file=False, parts=[])
+    event = Tasks(plan("Union", "Repartition", "Project")).failed(in_memory)
+    assert found(event) == (None, None, False)
+    assert "several inputs" in event["reason"]
+    joined = [*plan("Join")[:2], PlanNode(SINK, "collect", kind="sink", parents=[2])]
+    joined[1].parents = [SCAN, OTHER]
+    assert found(Tasks(joined).failed(in_memory)) == (None, 40, False)
 
 
 def test_a_row_that_may_have_met_others_is_not_certain() -> None:
@@ -243,6 +264,22 @@ def test_an_input_that_cannot_be_read_has_no_record() -> None:
     assert "behind this many of its records: 41" in event["reason"]
 
 
+def test_a_file_that_cannot_be_read_from_its_first_byte_is_none_that_was_read() -> None:
+    done, begun = scan(10, split=2, is_within_file=False), scan(0, is_within_file=False, parts=[])
+    event = Tasks(plan("Repartition")).failed(done, begun, origin="scan")
+    assert event["position"] is None
+    assert "several inputs" in event["reason"]
+
+
+def test_a_condition_that_fails_on_the_first_row_of_a_file_is_about_none_that_was_read() -> None:
+    done, begun = scan(10, split=2, is_within_file=False), scan(0, is_within_file=False, parts=[])
+    tasks = Tasks(plan("Filter", "Repartition", is_prefiltered=True))
+    event = tasks.failed(done, begun)
+    assert event["position"] is None
+    assert "several inputs" in event["reason"]
+    assert found(tasks.failed(begun)) == (0, None, False)
+
+
 def test_a_condition_that_fails_before_rows_are_counted_names_none() -> None:
     nodes = plan("Filter", is_prefiltered=True)
     assert found(Tasks(nodes).failed(scan(41))) == (41, None, False)
@@ -289,13 +326,8 @@ def test_what_the_task_read_of_other_scans_is_said_too() -> None:
 
 
 def test_behind_a_union_other_rows_may_be_to_blame_than_those_of_the_scan() -> None:
-    def union(*above: str) -> list[PlanNode]:
-        nodes = plan("Union", *above)
-        nodes[1].parents = [SCAN, 8]
-        return nodes
-
-    assert found(Tasks(union("Project")).failed(scan(41))) == (None, 40, True)
-    behind = Tasks(union("Sort")).failed(scan(41, is_within_file=False), taps=[tap(40)])
+    assert found(Tasks(plan("Union", "Project")).failed(scan(41))) == (None, 40, True)
+    behind = Tasks(plan("Union", "Sort")).failed(scan(41, is_within_file=False), taps=[tap(40)])
     assert found(behind) == (None, None, False)
 
 
