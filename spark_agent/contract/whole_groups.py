@@ -2,7 +2,8 @@
 
 They do where each group that they are in is there as a whole: of operations that take records one by one, and
 of one grouping on each way. A group behind another one may be there in part, since rows are in several. Then
-it can pass a filter that it never passed. Whatever is not known may look at other rows.
+it can pass a filter that it never passed. A row of an outer join has one match in its lineage, and not the
+others. Whatever is not known may look at other rows.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from spark_agent.contract.record_groups import GROUPING, NARROW, UNIONS
+from spark_agent.contract.record_groups import NARROW, UNIONS, is_grouping
 
 __all__ = ["Operation", "why_others_count"]
 
@@ -40,7 +41,7 @@ def why_others_count(operations: Iterable[Operation], *, most_groupings: int = 1
         if of.kind == "operator" and not (of.exact and _is_known(of)):
             return f"{of} may look at rows that are not in its lineage"
         before = max((groupings.get(parent, 0) for parent in of.parents), default=0)
-        groupings[of.node_id] = before + _is_grouping(of)
+        groupings[of.node_id] = before + is_grouping(of.name, of.description)
         if groupings[of.node_id] > most_groupings:
             return f"{of} groups what was grouped before, of which only a part is in its lineage"
     return ""
@@ -49,8 +50,4 @@ def why_others_count(operations: Iterable[Operation], *, most_groupings: int = 1
 def _is_known(of: Operation) -> bool:
     if of.name in NARROW:
         return len(of.parents) == 1 or of.name in UNIONS
-    return _is_grouping(of)
-
-
-def _is_grouping(of: Operation) -> bool:
-    return of.name in GROUPING
+    return is_grouping(of.name, of.description)

@@ -1,18 +1,12 @@
-"""Do the rows of a record's lineage alone, without one of them, give what all rows without it give? Pure.
-
-They do where each group that they are in is there as a whole: of operations that take records one by one, and
-of one grouping on each way. A group behind another one may be there in part, since rows are in several. Then
-it can pass a filter that it never passed. A row of an outer join has one match in its lineage, and not the
-others. Whatever is not known may look at other rows.
-"""
+"""What is before the records of a node in the graph, and whether other rows may matter to them. Pure."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 
 from lineage_service.lineage import Graph, Node
-from spark_agent.contract.record_groups import NARROW, REORDERING, UNIONS, is_grouping
+from spark_agent.contract import whole_groups
+from spark_agent.contract.record_groups import REORDERING
 
 __all__ = ["chosen_before", "sources_before", "why_others_count"]
 
@@ -23,15 +17,19 @@ _CHOOSING = frozenset(("first", "take", "takeOrdered", "top"))
 def why_others_count(graph: Graph, node: int, *, most_groupings: int = 1) -> str:
     """Why rows that are not in the lineage of its records may matter; empty where they do not."""
     before = _before(graph)
-    groupings: dict[str, int] = {}
-    for of in _on_the_way(graph, node):
-        parents = before[of.node_id]
-        if of.kind == "operator" and not (of.exact and _is_known(of, parents)):
-            return f"{_in_words(of)} may look at rows that are not in its lineage"
-        groupings[of.node_id] = _groupings(of, parents, groupings)
-        if groupings[of.node_id] > most_groupings:
-            return f"{_in_words(of)} groups what was grouped before, of which only a part is in its lineage"
-    return ""
+    operations = (
+        whole_groups.Operation(
+            node_id=of.node_id,
+            kind=of.kind,
+            name=of.name,
+            description=of.description,
+            call_site=of.call_site,
+            exact=of.exact,
+            parents=[parent.node_id for parent in before[of.node_id]],
+        )
+        for of in _on_the_way(graph, node)
+    )
+    return whole_groups.why_others_count(operations, most_groupings=most_groupings)
 
 
 def sources_before(graph: Graph, node: int) -> set[int]:
@@ -50,18 +48,6 @@ def chosen_before(graph: Graph, sink: int) -> list[Node]:
         and not why_others_count(graph, node.node, most_groupings=0)
         and not any(of.name in REORDERING for of in _on_the_way(graph, node.node))
     ]
-
-
-def _is_known(node: Node, parents: Sequence[Node]) -> bool:
-    if node.name in NARROW:
-        return len(parents) == 1 or node.name in UNIONS
-    return is_grouping(node.name, node.description)
-
-
-def _groupings(node: Node, parents: Sequence[Node], groupings: Mapping[str, int]) -> int:
-    """On the way to it with the most."""
-    before = max((groupings.get(parent.node_id, 0) for parent in parents), default=0)
-    return before + is_grouping(node.name, node.description)
 
 
 def _before(graph: Graph) -> dict[str, list[Node]]:
@@ -84,7 +70,3 @@ def _on_the_way(graph: Graph, node: int) -> list[Node]:
                 seen[of.node_id] = of
                 pending.append(of.node_id)
     return sorted(seen.values(), key=lambda of: of.node)
-
-
-def _in_words(node: Node) -> str:
-    return f"{node.name} ({node.call_site.rpartition('/')[2]})"

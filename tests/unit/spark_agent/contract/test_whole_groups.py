@@ -7,7 +7,10 @@ import pytest
 from spark_agent.contract.whole_groups import Operation, why_others_count
 
 Chain = list[tuple[str, list[int]]]
-"""Names with the numbers of parents; the first ones are sources, a name with `?` has an upper bound."""
+"""Names with the numbers of parents; the first ones are sources, a name with `?` has an upper bound.
+
+What is before a colon is the description.
+"""
 
 
 def operations(chain: Chain) -> list[Operation]:
@@ -15,8 +18,8 @@ def operations(chain: Chain) -> list[Operation]:
         Operation(
             node_id=f"app#{number}",
             kind="operator" if parents else "source",
-            name=name.rstrip("?"),
-            description="",
+            name=name.rpartition(":")[2].rstrip("?"),
+            description=name.rpartition(":")[0],
             call_site=f"/home/ann/job.py:{number}",
             exact=not name.endswith("?"),
             parents=[f"app#{parent}" for parent in parents],
@@ -36,6 +39,9 @@ TWICE = "groups what was grouped before, of which only a part is in its lineage"
         ([("a", []), ("b", []), ("union", [0, 1]), ("reduceByKey", [2])], ""),
         ([("a", []), ("b", []), ("join", [0, 1]), ("map", [2])], ""),
         ([("a?", []), ("map", [0])], ""),
+        ([("a", []), ("b", []), ("Inner, (k = k):Join", [0, 1])], ""),
+        ([("a", []), ("b", []), ("LeftOuter, (k = k):Join", [0, 1])], f"Join (job.py:2) {SAID}"),
+        ([("a", []), ("b", []), ("leftOuterJoin", [0, 1])], f"leftOuterJoin (job.py:2) {SAID}"),
         ([("a", []), ("zipWithIndex", [0])], f"zipWithIndex (job.py:1) {SAID}"),
         ([("a", []), ("map?", [0])], f"map (job.py:1) {SAID}"),
         ([("a", []), ("groupByKey?", [0])], f"groupByKey (job.py:1) {SAID}"),
