@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from tests.support.spark.replay_bench import Answer, ReplayBench, replay_bench, state_of
+from tests.support.spark.replay_bench import Answer, ReplayBench, replay_bench, row_of, state_of
 
 pytestmark = pytest.mark.thorough
 
@@ -68,20 +67,10 @@ def chain(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chai
         yield Chain(bench, *(bench.job(name) for name in ("first.py", "second.py", "frame.py")))
 
 
-def line_of(folder: Path, text: str) -> str:
-    [place] = [
-        f"{path}:{line}"
-        for path in sorted(folder.glob("part-*"))
-        for line, row in enumerate(path.read_text().splitlines(), 1)
-        if row.startswith(text)
-    ]
-    return place
-
-
 def test_what_the_first_wrote_stands_in_for_what_the_second_read(chain: Chain) -> None:
     folder = chain.bench.folder
     before = state_of(folder)
-    row = line_of(folder / "totals", "D,")
+    row = row_of(folder / "totals", "D,")
     answer = chain.replay(row, (chain.first, "first.py"), (chain.second, "second.py"))
     assert answer.code == 0, (answer.out, answer.err)
     first, second = answer.json["replays"]
@@ -103,14 +92,14 @@ def test_queries_read_stand_ins_too(chain: Chain) -> None:
 
 
 def test_applications_that_do_not_hang_together_are_refused(chain: Chain) -> None:
-    row = line_of(chain.bench.folder / "sums", "Graz,")
+    row = row_of(chain.bench.folder / "sums", "Graz,")
     answer = chain.replay(row, (chain.second, "second.py"), (chain.first, "first.py"))
     assert answer.code == 1
     assert f"{chain.first} read nothing that {chain.second} wrote and that is still there" in answer.err
 
 
 def test_a_first_job_that_fails_ends_the_chain(chain: Chain) -> None:
-    row = line_of(chain.bench.folder / "totals", "A,")
+    row = row_of(chain.bench.folder / "totals", "A,")
     answer = chain.replay(row, (chain.first, "nothing.py"), (chain.second, "second.py"))
     assert answer.code == 3
     assert len(answer.json["replays"]) == 1

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.spark.replay_bench import ReplayBench, replay_bench, state_of
+from tests.support.spark.replay_bench import ReplayBench, replay_bench, row_of, state_of
 
 pytestmark = pytest.mark.thorough
 
@@ -124,17 +124,6 @@ def _untouched(
     before = state_of(bench.folder)
     yield
     assert state_of(bench.folder) == before
-
-
-def row_of(folder: Path, text: str) -> str:
-    """FILE:LINE of the row of an output that begins so."""
-    [place] = [
-        f"{path}:{line}"
-        for path in sorted(folder.glob("part-*"))
-        for line, row in enumerate(path.read_text().splitlines(), 1)
-        if row.startswith(text)
-    ]
-    return place
 
 
 def test_a_sum_comes_out_again_from_the_rows_of_its_lineage(bench: ReplayBench, application: str) -> None:

@@ -18,7 +18,7 @@ import pyarrow.parquet
 import pytest
 
 from spark_agent.contract.row_sets import ranges_of
-from tests.support.spark.replays import ORIGINAL, program_environment, texts_in
+from tests.support.spark.replays import program_environment, texts_in, write_silent_spec
 
 PROGRAM = """import sys
 
@@ -80,7 +80,7 @@ class Reruns:
     def __init__(self, program: str, folder: Path, sandbox: Path) -> None:
         self.folder, self._sandbox, self._count = folder, sandbox, 0
         (folder / "job.py").write_text(program)
-        self._write_spec(sandbox, [])
+        write_silent_spec(sandbox, [])
         self.process = subprocess.Popen(
             [sys.executable, "-m", "spark_agent.driver.replay.rerun", str(folder / "job.py"), str(folder)],
             cwd=sandbox,
@@ -98,7 +98,7 @@ class Reruns:
         self._count += 1
         run = self._sandbox / "runs" / str(self._count)
         (run / "out").mkdir(parents=True)
-        self._write_spec(run, sources)
+        write_silent_spec(run, sources)
         until = time.monotonic() + SECONDS
         while not (run / "ended.json").exists():
             assert self.process.poll() is None, self.process.communicate()
@@ -113,22 +113,6 @@ class Reruns:
         (self._sandbox / "runs" / "over").touch()
         self.process.communicate(timeout=SECONDS)
         return self.process.returncode
-
-    @staticmethod
-    def _write_spec(folder: Path, sources: list[dict[str, Any]]) -> None:
-        spec = {
-            "version": 1,
-            "replay": "1",
-            "of": ORIGINAL,
-            "mode": "only" if sources else "all",
-            "strategy": "rows",
-            "round": 0,
-            "sandbox": str(folder),
-            "sources": sources,
-            "protected": [],
-            "silent": True,
-        }
-        (folder / "spec.json").write_text(json.dumps(spec))
 
 
 @pytest.fixture(scope="module")

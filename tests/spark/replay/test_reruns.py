@@ -11,7 +11,13 @@ from typing import Any
 import pytest
 
 from spark_agent.contract.replay_notes import read_notes
-from tests.support.spark.replays import ORIGINAL, run_program, site_of, text_source, texts_in
+from tests.support.spark.replays import (
+    run_program,
+    site_of,
+    text_source,
+    texts_in,
+    write_silent_spec,
+)
 
 PROGRAM = """import os
 import sys
@@ -69,31 +75,15 @@ def ran(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> Ran:
         (run / "out").mkdir(parents=True)
         is_literal = number != 4
         source = text_source(0, site, folder / "in.txt", 2, rows, is_literal=is_literal)
-        _write_spec(run, [source])
+        write_silent_spec(run, [source])
     (sandbox / "runs" / "over").touch()
-    _write_spec(sandbox, [])
+    write_silent_spec(sandbox, [])
     process = run_program(
         ["-m", "spark_agent.driver.replay.rerun", str(program), str(folder)],
         {"spark.master": "local[2]"},
         {"LINEAGE_REPLAY": str(sandbox / "spec.json")},
     )
     return Ran(folder, sandbox, process)
-
-
-def _write_spec(folder: Path, sources: list[dict[str, Any]]) -> None:
-    spec = {
-        "version": 1,
-        "replay": "1",
-        "of": ORIGINAL,
-        "mode": "only" if sources else "all",
-        "strategy": "rows",
-        "round": 0,
-        "sandbox": str(folder),
-        "sources": sources,
-        "protected": [],
-        "silent": True,
-    }
-    (folder / "spec.json").write_text(json.dumps(spec))
 
 
 def test_each_run_gives_what_its_rows_give(ran: Ran) -> None:

@@ -131,3 +131,14 @@ def state_of(folder: Path) -> dict[str, tuple[bytes, int]]:
         str(path.relative_to(folder)): (path.read_bytes() if path.is_file() else b"", path.stat().st_mtime_ns)
         for path in sorted(folder.rglob("*"))
     }
+
+
+def row_of(folder: Path, text: str) -> str:
+    """FILE:LINE of the row of an output that begins so."""
+    [place] = [
+        f"{path}:{line}"
+        for path in sorted(folder.glob("part-*"))
+        for line, row in enumerate(path.read_text().splitlines(), 1)
+        if row.startswith(text)
+    ]
+    return place

@@ -174,3 +174,20 @@ def program_environment(conf: Mapping[str, str]) -> dict[str, str]:
     settings = {**quiet, "spark.default.parallelism": "3", **conf}
     arguments = " ".join(f"--conf {name}={value}" for name, value in settings.items())
     return {**os.environ, "PYSPARK_SUBMIT_ARGS": f"{arguments} pyspark-shell"}
+
+
+def write_silent_spec(folder: Path, sources: list[dict[str, Any]]) -> None:
+    """The spec of a run that sends no lineage, for a process that runs a program several times."""
+    spec = {
+        "version": 1,
+        "replay": "1",
+        "of": ORIGINAL,
+        "mode": "only" if sources else "all",
+        "strategy": "rows",
+        "round": 0,
+        "sandbox": str(folder),
+        "sources": sources,
+        "protected": [],
+        "silent": True,
+    }
+    (folder / "spec.json").write_text(json.dumps(spec))
