@@ -372,8 +372,8 @@ class Session(session.Session):
         self.undo()
 
 
-def uncaptured(_session: session.Session, pipeline: Pipeline, *, writes_headers: bool) -> Uncaptured:
-    """Raises UnmirroredError."""
+def uncaptured(_session: session.Session, pipeline: Pipeline, **_plan: bool) -> Uncaptured:
+    """Takes what the agent's `captured` takes. Raises UnmirroredError."""
     operators = {type(function).__name__ for function in pipeline.functions if isinstance(function, Operator)}
     if operators - set(MIRRORS):
         raise UnmirroredError(sorted(operators - set(MIRRORS)))

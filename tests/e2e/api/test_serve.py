@@ -85,6 +85,7 @@ def test_it_answers_where_it_says_and_leaves_on_a_signal(started, number):
     assert not address.exists()
 
 
+@pytest.mark.thorough
 def test_with_a_home_that_cannot_be_written_it_answers_and_says_what_that_costs(tmp_path):
     (tmp_path / "file").touch()
     process = subprocess.Popen(
@@ -120,6 +121,7 @@ def test_when_others_can_reach_it_it_makes_a_token_and_says_where_but_not_which(
     assert token not in output
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("started", ["0.0.0.0 api_auth=off"], indirect=True)
 def test_it_warns_when_others_can_reach_it_and_nobody_is_asked(started):
     process, address = started
@@ -161,6 +163,7 @@ def status_of(url: str, target: str) -> int:
         connection.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("started", ["127.0.0.1"], indirect=True)
 def test_it_leaves_the_address_of_another_server_alone(started):
     process, address = started

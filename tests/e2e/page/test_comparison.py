@@ -57,6 +57,7 @@ def test_two_runs_stand_side_by_side_with_the_input_rows_behind_each_change(page
     expect(page.locator("main")).to_contain_text("Ried,2")
 
 
+@pytest.mark.thorough
 def test_the_form_asks_again_and_the_address_says_what(page, url):
     page.goto(f"{url}#/compare")
     expect(page.locator("main")).to_contain_text("Name a dataset")
@@ -75,6 +76,7 @@ def test_the_form_asks_again_and_the_address_says_what(page, url):
     page.errors.clear()  # the browser's own words for the 422
 
 
+@pytest.mark.thorough
 def test_many_rows_come_in_pages_and_those_of_one_kind_by_themselves(page, url):
     page.goto(f"{url}#/compare?before=may&after=june")
     expect(page.locator("main")).to_contain_text("0 rows changed, 130 gone, 120 new, 0 the same.")
@@ -90,6 +92,7 @@ def test_many_rows_come_in_pages_and_those_of_one_kind_by_themselves(page, url):
     assert page.url.endswith("#/compare?before=may&after=june&kind=new&limit=1000")
 
 
+@pytest.mark.thorough
 def test_all_that_differs_is_had_as_csv(page, url):
     page.goto(f"{url}#/compare?before=may&after=june")
     with page.expect_download() as saved:
@@ -99,6 +102,7 @@ def test_all_that_differs_is_had_as_csv(page, url):
     assert len(lines) == 1 + 130 + 120
 
 
+@pytest.mark.thorough
 def test_runs_lead_to_their_applications_and_the_comparison_is_copied_as_a_command(page, url):
     page.goto(f"{url}#/compare?before=monday&after=tuesday")
     expect(page.locator("tbody tr")).to_have_count(2)

@@ -86,6 +86,7 @@ def test_from_the_list_to_the_input_row_of_a_wrong_row_in_five_clicks(page: Page
     print("tasks of more than 50 ms:", [round(task) for task in long_tasks(page)])
 
 
+@pytest.mark.thorough
 def test_operators_tell_how_many_rows_pass_and_none_shows_the_steps_behind_them(page: Page, url: str) -> None:
     opens_application(page, url)
     table = page.locator(".operations tbody")
@@ -97,6 +98,7 @@ def test_operators_tell_how_many_rows_pass_and_none_shows_the_steps_behind_them(
     expect(page.locator("main")).to_contain_text("the others are in closed stages")
 
 
+@pytest.mark.thorough
 def test_an_operator_that_rows_only_pass_leads_to_where_they_begin_and_end(page: Page, url: str) -> None:
     opens_application(page, url)
     page.locator(".operations tr", has_text="Join").get_by_role("link").click()
@@ -112,6 +114,7 @@ def test_an_operator_that_rows_only_pass_leads_to_where_they_begin_and_end(page:
     expect(main).to_contain_text("Where its rows go")
 
 
+@pytest.mark.thorough
 def test_a_way_leads_from_an_output_to_the_scans(page: Page, url: str) -> None:
     opens_application(page, url)
     page.locator(".operations").get_by_role("link", name="csv", exact=True).click()

@@ -99,6 +99,7 @@ def test_the_first_page_lists_the_datasets_of_all_applications(page, url):
     expect(page.locator("#places [aria-current]")).to_have_text("Datasets")
 
 
+@pytest.mark.thorough
 def test_datasets_are_searched_as_one_types_and_the_address_says_so(page, url):
     page.goto(url)
     page.get_by_label("Path, table or topic").press_sequentially("mont")
@@ -114,6 +115,7 @@ def test_datasets_are_searched_as_one_types_and_the_address_says_so(page, url):
     expect(page).to_have_url(re.compile(r"#/$"))
 
 
+@pytest.mark.thorough
 def test_datasets_come_in_pages(page, url):
     page.goto(f"{url}#/datasets?limit=3")
     expect(page.locator("main")).to_contain_text("3 of 4 datasets")
@@ -129,6 +131,7 @@ def test_without_a_dataset_the_page_says_how_to_get_one(page):
         expect(page.locator("main")).to_contain_text("spark.lineage.enabled=true")
 
 
+@pytest.mark.thorough
 def test_keys_lead_from_the_list_to_a_dataset(page, url):
     page.goto(url)
     page.locator("tbody a").first.focus()
@@ -141,6 +144,7 @@ def test_keys_lead_from_the_list_to_a_dataset(page, url):
 # -- one dataset --------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_dataset_has_its_history_with_the_failed_run_in_red(page, url):
     page.goto(f"{url}#/dataset?name=/data/monthly")
     rows = page.locator("table", has_text="Writes and reads").locator("tbody tr")
@@ -163,6 +167,7 @@ def test_a_dataset_shows_its_columns_with_types(page, url):
     expect(columns.nth(3)).to_contain_text("double")
 
 
+@pytest.mark.thorough
 def test_what_is_before_and_after_is_drawn_and_listed(page, url):
     page.goto(f"{url}#/dataset?name=/data/monthly")
     expect(page.locator(".canvas[data-elements]")).to_have_attribute(
@@ -179,6 +184,7 @@ def test_what_is_before_and_after_is_drawn_and_listed(page, url):
     expect(page.locator("h1")).to_have_text("/data/monthly")
 
 
+@pytest.mark.thorough
 def test_the_keys_walk_through_the_drawing_along_its_lines(page, url):
     page.goto(f"{url}#/dataset?name=/data/monthly")
     expect(page.locator(".canvas[data-elements]")).to_be_visible()
@@ -191,6 +197,7 @@ def test_the_keys_walk_through_the_drawing_along_its_lines(page, url):
     expect(page).to_have_url(re.compile(r"#/app/local-3$"))
 
 
+@pytest.mark.thorough
 def test_an_unknown_dataset_is_answered_with_the_nearest(page, url):
     page.goto(f"{url}#/dataset?name=/data/montly")
     expect(page.get_by_role("alert")).to_contain_text("/data/monthly")
@@ -217,6 +224,7 @@ def test_rows_are_found_by_a_condition_and_lead_to_their_trace(page, sums):
     expect(page.locator("h1")).to_contain_text("2 records")
 
 
+@pytest.mark.thorough
 def test_the_only_row_is_listed_as_well(page, sums):
     page.goto(f"{sums}&where={NORTH}")
     expect(page.locator(".found tbody tr")).to_have_count(1)
@@ -224,6 +232,7 @@ def test_the_only_row_is_listed_as_well(page, sums):
     expect(page.get_by_role("link", name="trace all of these")).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_understood_is_shown_with_its_place(page, sums):
     page.goto(f"{sums}&where={WRONG}")
     expect(page.get_by_role("alert")).to_contain_text("did you mean value?")
@@ -235,6 +244,7 @@ def test_what_cannot_be_understood_is_shown_with_its_place(page, sums):
     page.errors.clear()  # the browser's own words for the 422 and the 404
 
 
+@pytest.mark.thorough
 def test_what_no_row_fulfils_leads_to_the_inputs_that_lack_it(page, sums):
     page.goto(f"{sums}&where={NOBODY}")
     page.get_by_role("link", name="Why is there no such row?").click()
@@ -248,6 +258,7 @@ def test_what_no_row_fulfils_leads_to_the_inputs_that_lack_it(page, sums):
     page.errors.clear()  # the browser's own words for the 404
 
 
+@pytest.mark.thorough
 def test_a_dataset_leads_to_what_changed_between_its_runs(page, url):
     page.goto(f"{url}#/dataset?name=/data/monthly")
     page.get_by_role("link", name="Compare what its last two runs wrote").click()
@@ -258,6 +269,7 @@ def test_a_dataset_leads_to_what_changed_between_its_runs(page, url):
     page.errors.clear()  # these rows are not there
 
 
+@pytest.mark.thorough
 def test_columns_and_words_are_suggested(page, url):
     page.goto(f"{url}#/dataset?name=/data/monthly")
     field, suggestions = page.get_by_label("Rows for which"), page.locator(".suggestions button")
@@ -271,6 +283,7 @@ def test_columns_and_words_are_suggested(page, url):
     expect(suggestions).to_have_text(["and", "or"])
 
 
+@pytest.mark.thorough
 def test_a_search_is_copied_as_commands(browser, sums):
     with opened(browser, permissions=["clipboard-read", "clipboard-write"]) as page:
         page.goto(f"{sums}&where={NORTH}")

@@ -187,6 +187,7 @@ def test_the_record_that_gave_far_more_comes_first_with_its_row_and_commands(pag
     expect(page.locator("h1")).to_contain_text("99999")
 
 
+@pytest.mark.thorough
 def test_operations_with_unusual_tasks_are_marked_in_the_graph(page, url):
     page.goto(f"{url}#/app/{APP}")
     expect(page.locator(".canvas[data-elements]")).to_be_visible()
@@ -240,6 +241,7 @@ def test_what_cannot_be_compared_is_said_in_the_words_of_the_service(page, url):
     page.errors.clear()  # the browser's own words for the 404 and the 422
 
 
+@pytest.mark.thorough
 def test_newts_rule_scores_without_bits(page, url):
     page.goto(f"{url}#/app/{APP}/suspects")
     page.get_by_label("Scored by").select_option("newt")
@@ -264,6 +266,7 @@ def test_input_rows_of_a_record_are_listed_by_source_with_commands(page, url):
     expect(page.locator("h1")).not_to_have_text("Input rows")
 
 
+@pytest.mark.thorough
 def test_many_input_rows_are_ranges_and_more_are_listed_on_demand(page, url):
     page.goto(f"{url}#/app/{APP}/rowset?node=0&where=value+like+%27North%25%27")
     source = page.locator(".row-source").first
@@ -342,6 +345,7 @@ def test_why_gathers_what_concerns_one_record(page, url):
     expect(page.locator("h1")).to_have_text("Replay 7")
 
 
+@pytest.mark.thorough
 def test_a_failure_leads_to_why_and_to_what_its_records_share(page, tmp_path):
     stored = StoredFailures(tmp_path, [])
     stored.add(run_failed(11, 10, record=["str", "c"]))
@@ -357,6 +361,7 @@ def test_a_failure_leads_to_why_and_to_what_its_records_share(page, tmp_path):
         page.errors.clear()  # nothing else was collected, so there is nothing to compare with: a 422
 
 
+@pytest.mark.thorough
 def test_why_names_records_that_took_long_at_its_operations(page, tmp_path):
     stored = StoredFailures(tmp_path, [4])
     about = {"run": 9, "split": 0, "attempt": 1, "stage": 3, "action": 2, "input": 0, "nodes": [1, 2]}
@@ -368,6 +373,7 @@ def test_why_names_records_that_took_long_at_its_operations(page, tmp_path):
         expect(slow.get_by_role("link", name="in.txt:3")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_a_record_that_only_a_failed_task_has_read_says_so(page, tmp_path):
     stored = StoredFailures(tmp_path, [])
     stored.add(run_failed(11, 10))
@@ -380,6 +386,7 @@ def test_a_record_that_only_a_failed_task_has_read_says_so(page, tmp_path):
         page.errors.clear()  # the browser's own words for the 404
 
 
+@pytest.mark.thorough
 def test_nothing_is_wider_than_a_phone(browser, url):
     with opened(browser) as page:
         page.set_viewport_size({"width": 390, "height": 800})
@@ -390,6 +397,7 @@ def test_nothing_is_wider_than_a_phone(browser, url):
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("theme", sampled(["light", "dark"], 2))
 def test_axe_finds_nothing_serious(browser, url, theme):
     with opened(browser, color_scheme=theme, reduced_motion="reduce") as page:

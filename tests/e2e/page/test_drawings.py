@@ -40,6 +40,7 @@ def test_a_drawing_is_saved_as_svg_and_as_png(page, url):
     assert saved.value.path().read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.thorough
 def test_a_map_shows_where_one_is_while_not_all_is_in_sight(page, url):
     page.goto(f"{url}#/app/{APP}")
     expect(page.locator(".canvas[data-elements]")).to_be_visible()
@@ -57,6 +58,7 @@ def test_a_map_shows_where_one_is_while_not_all_is_in_sight(page, url):
     expect(page.locator(".minimap")).to_be_hidden()
 
 
+@pytest.mark.thorough
 def test_equal_branches_are_one_until_each_is_asked_for(page):
     names = ["textFile", "filter", "filter", "filter", "union"]
     nodes = [
@@ -105,6 +107,7 @@ def test_equal_branches_are_one_until_each_is_asked_for(page):
         expect(canvas).to_have_attribute("data-elements", "6")
 
 
+@pytest.mark.thorough
 def test_what_is_shown_can_be_copied_as_a_command(browser, url):
     with opened(browser, permissions=["clipboard-read", "clipboard-write"]) as page:
         page.goto(f"{url}#/app/{APP}/nodes/0?text=UA1001")

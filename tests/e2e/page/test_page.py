@@ -76,6 +76,7 @@ def test_an_address_that_was_sent_opens_the_same_view(page, url, address, said):
     expect(page.locator("main")).to_contain_text(said)
 
 
+@pytest.mark.thorough
 def test_the_title_and_the_trail_say_where_one_is(page, url):
     page.goto(f"{url}#/app/{APP}/nodes/0")
     expect(page).to_have_title("textFile (0) · Lineage Master")
@@ -87,6 +88,7 @@ def test_the_title_and_the_trail_say_where_one_is(page, url):
 # -- the list -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_applications_are_searched_as_one_types(page, url):
     page.goto(f"{url}#/applications")
     page.get_by_label("Name or id").press_sequentially("twe")
@@ -100,6 +102,7 @@ def test_applications_are_searched_as_one_types(page, url):
     expect(page.locator("tbody tr")).to_have_count(1)
 
 
+@pytest.mark.thorough
 def test_applications_come_in_pages(page, url):
     page.goto(f"{url}#/applications?limit=1")
     page.get_by_role("link", name="Older applications").click()
@@ -117,6 +120,7 @@ def test_without_an_application_the_page_says_how_to_get_one(page):
 # -- an application -----------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_stages_close_and_open_again(page, url):
     page.goto(f"{url}#/app/{APP}")
     canvas = page.locator(".canvas[data-elements]")
@@ -145,6 +149,7 @@ def test_an_operation_without_an_exact_relation_says_so(page, url):
     expect(page.locator(".notice.caution")).to_contain_text("Not exact: mapPartitions")
 
 
+@pytest.mark.thorough
 def test_an_application_without_operations_says_so(page):
     nothing = Application(
         application_id="empty",
@@ -226,6 +231,7 @@ def test_a_record_is_reached_without_a_mouse(page, url):
     expect(page).to_have_url(re.compile("/trace"))
 
 
+@pytest.mark.thorough
 def test_the_drawing_is_walked_by_arrows_and_says_where_it_is(page, url):
     page.goto(f"{url}#/app/{APP}")
     expect(page.locator(".canvas[data-elements]")).to_be_visible()
@@ -262,6 +268,7 @@ def test_axe_finds_nothing_serious(browser, url, theme):
         assert page.errors == []
 
 
+@pytest.mark.thorough
 def test_the_theme_is_the_readers_choice(browser, url):
     with opened(browser, color_scheme="dark") as page:
         page.goto(f"{url}#/applications")
@@ -276,6 +283,7 @@ def test_the_theme_is_the_readers_choice(browser, url):
         assert page.evaluate(background) == dark
 
 
+@pytest.mark.thorough
 def test_nothing_is_wider_than_a_laptop(page, url):
     for address in ("#/", f"#/app/{APP}", f"#/app/{APP}/nodes/8"):
         page.goto(url + address)
@@ -310,6 +318,7 @@ def test_a_service_that_is_away_is_told_and_can_be_tried_again(page, url):
     page.errors.clear()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "address",
     ["#/", f"#/app/{APP}", f"#/app/{APP}/nodes/0", "#/lag"],
@@ -387,6 +396,7 @@ class Down(MemoryQueries):
         raise UnavailableError("the flow store /data/flows cannot be read")
 
 
+@pytest.mark.thorough
 def test_the_services_own_words_are_shown(page):
     with served(create_app(Down())) as url:
         page.goto(f"{url}#/applications")

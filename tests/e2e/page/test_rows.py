@@ -68,6 +68,7 @@ def test_records_are_shown_by_columns_with_types_and_whole_values_on_demand(page
     expect(page).to_have_url(re.compile("full=1"))
 
 
+@pytest.mark.thorough
 def test_records_are_searched_by_a_condition(page, url):
     page.goto(url + RECORDS)
     page.get_by_label("Rows for which").fill("wind > 1000")
@@ -85,6 +86,7 @@ def test_records_are_searched_by_a_condition(page, url):
     page.errors.clear()  # the browser's own words for the 422
 
 
+@pytest.mark.thorough
 def test_all_rows_of_a_trace_are_ordered_by_a_column(page, url):
     page.goto(url + TABLE)
     expect(page.locator(LISTED)).to_have_count(100)
@@ -102,6 +104,7 @@ def test_all_rows_of_a_trace_are_ordered_by_a_column(page, url):
     expect(head).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_rows_of_a_trace_are_filtered_and_columns_chosen(page, url):
     page.goto(url + TABLE)
     expect(page.locator(LISTED)).to_have_count(100)
@@ -126,6 +129,7 @@ def test_rows_of_a_trace_are_filtered_and_columns_chosen(page, url):
     page.errors.clear()  # the browser's own words for the 422
 
 
+@pytest.mark.thorough
 def test_a_row_beside_the_drawing_is_shown_by_its_columns(page, url):
     page.goto(f"{url}#/app/{APP}/trace?node={SOURCE}&partition=0&offset=77")
     columns = page.locator(".trace-panel .row-columns")

@@ -30,6 +30,7 @@ def elements(page) -> int:
     return int(page.locator(".canvas[data-elements]").get_attribute("data-elements"))
 
 
+@pytest.mark.thorough
 def test_five_hundred_operations_are_drawn_by_stages_and_listed_whole(page, url):
     page.goto(f"{url}#/app/{LARGE}")
     expect(page.locator(".operations tbody tr")).to_have_count(500)
@@ -42,6 +43,7 @@ def test_five_hundred_operations_are_drawn_by_stages_and_listed_whole(page, url)
     print("tasks of more than 50 ms:", [round(task) for task in long_tasks(page)])
 
 
+@pytest.mark.thorough
 def test_a_stage_of_many_is_opened_by_the_keys(page, url):
     page.goto(f"{url}#/app/{LARGE}")
     expect(page.locator(".canvas[data-elements]")).to_be_visible()

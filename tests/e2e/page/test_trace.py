@@ -126,6 +126,7 @@ def test_a_click_into_the_drawing_goes_to_the_record_there(page, url):
     expect(page).to_have_url(re.compile("node=7"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("address", "said"),
     [
@@ -162,6 +163,7 @@ def test_more_records_are_drawn_when_asked_for_and_all_stand_in_a_table(page, ur
     expect(table).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_pointing_at_a_record_lights_up_its_way(page, url):
     opens(page, f"{url}#/app/{APP}/trace?node=6&partition=0&offset=0&whole=1")
     page.locator(".trace-list .part", has_text="textFile (0)").locator("tbody tr").first.hover()
@@ -173,6 +175,7 @@ def test_pointing_at_a_record_lights_up_its_way(page, url):
     expect(page.locator(".trace-panel")).to_contain_text("In the trace")
 
 
+@pytest.mark.thorough
 def test_values_on_the_way_are_told_or_how_to_get_them(page, url):
     opens(page, url + SAVED)
     expect(page.locator(".values")).to_contain_text("keyBy (2)")
@@ -200,6 +203,7 @@ def test_markup_in_the_data_stays_text(page, url):
     assert page.locator("main img").count() == 0
 
 
+@pytest.mark.thorough
 def test_a_way_that_comes_from_another_application_marks_the_border(page, tmp_path: Path):
     colours = tmp_path / "colours.txt"
     colours.write_text("red\ngreen\nblue\n")
@@ -264,6 +268,7 @@ def test_what_is_beyond_the_drawing_leads_to_the_table(page, large):
     expect(page.locator(".trace-table")).to_contain_text("1 to 100 of 100,000 records")
 
 
+@pytest.mark.thorough
 def test_a_way_of_five_hundred_operations_stays_within_the_measure(page, large):
     opens(page, f"{large}#/app/{LARGE}/trace?node=499&partition=0&offset=7&whole=1")
     few = elements(page)
@@ -332,6 +337,7 @@ def test_a_record_that_is_not_there_and_a_service_that_is_away_are_told(page, ur
 # -- keys, and what it looks like ---------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_way_is_walked_by_keys(page, url):
     opens(page, f"{url}{SAVED}&whole=1")
     drawing = page.get_by_role("application")
@@ -354,6 +360,7 @@ def test_a_way_is_walked_by_keys(page, url):
     expect(page).to_have_url(re.compile("node=7&partition=0&offset=3&whole=1"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("theme", sampled(["light", "dark"], 2))
 def test_axe_finds_nothing_serious_on_a_way(browser, url, theme):
     with opened(browser, color_scheme=theme, reduced_motion="reduce") as page:

@@ -61,6 +61,7 @@ def folder(run: Run, group: str, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.thorough
 def test_a_replay_of_a_sum_reads_its_rows_alone_and_touches_nothing(
     folder: Path, run: Run, group: str
 ) -> None:

@@ -59,6 +59,7 @@ def claimed(graph: GraphUnderTest, app: str) -> str:
     return claim
 
 
+@pytest.mark.thorough
 def test_an_application_is_pending_from_its_end_until_its_flows_are_there(
     graph: GraphUnderTest, app: str
 ) -> None:
@@ -268,6 +269,7 @@ def test_the_links_of_a_trace_before_stay_single(
     assert_whole(neo4j_graph, new_app, run)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("transactions", range(8))
 def test_the_links_of_a_trace_meanwhile_stay_single(

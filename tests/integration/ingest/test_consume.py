@@ -68,6 +68,7 @@ def test_an_application_that_is_complete_already_ends_it_at_once(bench: Bench) -
     output_of(bench.consume("--until-complete", APP), 0)
 
 
+@pytest.mark.thorough
 def test_a_term_signal_commits_and_leaves(bench: Bench) -> None:
     bench.send_blocks(*some_blocks(1, 3))
     process = bench.consume()
@@ -182,6 +183,7 @@ def test_a_store_that_was_removed_is_filled_again_when_it_is_given_the_group(ben
     assert stored_flows(DeltaFlowStore(other)) == flows_of(1, 3)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_running", sampled([True, False], 2))
 def test_a_topic_that_was_made_anew_is_read_from_its_beginning(bench: Bench, is_running: bool) -> None:
     bench.send_blocks(*some_blocks(1, 3))
@@ -201,6 +203,7 @@ def test_a_topic_that_was_made_anew_is_read_from_its_beginning(bench: Bench, is_
     assert stored_flows(bench.store) == flows_of(1, 3) + flows_of(2, 2)
 
 
+@pytest.mark.thorough
 def test_two_groups_that_read_the_same_topics_store_everything_once(bench: Bench) -> None:
     first = bench.group
     process = bench.consume(batch_max_bytes=2_000)

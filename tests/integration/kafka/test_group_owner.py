@@ -192,6 +192,7 @@ def test_the_id_stands_in_stores_of_before_and_differs_from_store_to_store(tmp_p
     assert len(ids) == 2
 
 
+@pytest.mark.thorough
 def test_the_id_of_a_store_in_an_object_store_stays(bucket: str) -> None:
     first = DeltaFlowStore(f"{bucket}/flows").store_id
     assert DeltaFlowStore(f"{bucket}/flows").store_id == first != DeltaFlowStore(f"{bucket}/b").store_id

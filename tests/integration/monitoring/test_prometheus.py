@@ -1,7 +1,7 @@
 """Every query of the dashboard and every alert, answered by a real Prometheus that scrapes real processes.
 
 Prometheus is the `prometheus` on the PATH. Where there is none these tests are skipped, and with
-LINEAGE_TEST_PROMETHEUS=required they fail (`.ci/run` brings one along).
+LINEAGE_TEST_PROMETHEUS=required they fail.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from lineage_service.devstack.ports import HOST, choose_port
 from spark_agent import contract
 from tests.support.consumers import Bench, bench_of, manifest, metrics_url, serving, some_blocks, wait_until
 from tests.support.lineage_messages import event
+
+pytestmark = pytest.mark.thorough
 
 OPS = Path(__file__).parents[3] / "ops"
 

@@ -118,6 +118,7 @@ def test_an_output_comes_out_again_of_its_rows_alone(ran: Ran) -> None:
     assert both.filter(lambda word: word == "cat").count() == 2
 
 
+@pytest.mark.thorough
 def test_both_sides_of_a_join_are_read_again(ran: Ran) -> None:
     again = ran.row("joined", "Bob: 2").replay()
     assert again.collect() == ["Bob: 2"]
@@ -135,6 +136,7 @@ def test_a_row_that_other_rows_decide_on_is_not_said_to_be_reproduced(ran: Ran) 
     assert [(output.was, output.now) for output in again.report.outputs] == [("b,2", "b,5")]
 
 
+@pytest.mark.thorough
 def test_where_places_matter_all_rows_are_read(ran: Ran) -> None:
     again = ran.row("numbered", f"4 {DOCUMENTS[4]}").replay()
     assert again.count() == len(DOCUMENTS)
@@ -161,6 +163,7 @@ def test_the_records_of_an_operation_are_there_as_objects(ran: Ran) -> None:
     assert (name, sorted(texts), person) == ("b", ["the bird sang", "the dog sat"], "Bob")
 
 
+@pytest.mark.thorough
 def test_what_other_rows_decide_on_is_not_exact(ran: Ran) -> None:
     own = ran.row("own", "b,2").rdd()
     assert own.collect() == ["b,5"]
@@ -168,6 +171,7 @@ def test_what_other_rows_decide_on_is_not_exact(ran: Ran) -> None:
     assert "groupByKey" in str(own.report)
 
 
+@pytest.mark.thorough
 def test_each_step_of_a_way_is_shown(ran: Ran) -> None:
     steps = ran.row("counts", "cat,2").steps()
     assert [(step.name, sorted(step.records)) for step in steps] == [
@@ -182,6 +186,7 @@ def test_each_step_of_a_way_is_shown(ran: Ran) -> None:
     assert "('cat', 2)" in str(steps[3])
 
 
+@pytest.mark.thorough
 def test_without_some_rows_the_whole_output_is_made_again(ran: Ran) -> None:
     cat = ran.row("counts", "cat,2")
     fewer = cat.replay(without=lambda text: text.startswith("c|"))
@@ -196,6 +201,7 @@ def test_without_some_rows_the_whole_output_is_made_again(ran: Ran) -> None:
     assert sorted(same.collect()) == sorted(fewer.collect())
 
 
+@pytest.mark.thorough
 def test_a_side_of_a_join_is_gone_back_to(ran: Ran) -> None:
     bob = ran.row("joined", "Bob: 2").go_back(2)
     assert bob.go_back(path=1).go_back_all().rdd().collect() == [NAMES[1]]
@@ -311,6 +317,7 @@ def joined_of(documents: list[str]) -> dict[str, str]:
     return {names[name]: f"{names[name]}: {count}" for name, count in texts.items()}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("output", "key", "oracle", "way"),
     [
@@ -352,6 +359,7 @@ def test_a_sift_in_the_session_gives_the_fewest_rows(ran: Ran) -> None:
         trace(ran.counts).key("cat").influence()
 
 
+@pytest.mark.thorough
 def test_runs_that_fail_are_no_errors_and_change_no_accumulator(ran: Ran) -> None:
     before = ran.calls.value
     mean = ran.row("means", f"Ann,{float(sum(len(line) - 2 for line in DOCUMENTS[:2]))}")
@@ -366,6 +374,7 @@ def test_runs_that_fail_are_no_errors_and_change_no_accumulator(ran: Ran) -> Non
     assert ran.calls.value == before > 0
 
 
+@pytest.mark.thorough
 def test_a_row_that_is_read_twice_is_left_out_of_each_source(ran: Ran) -> None:
     influence = ran.row("twice", "the cat sat / the cat sat").influence()
     assert [(row.text, row.without) for row in influence.inputs] == [(DOCUMENTS[0], None)]

@@ -149,6 +149,7 @@ def job(tmp_path: Path, broker: Broker) -> Job:
     return Job(tmp_path, broker)
 
 
+@pytest.mark.thorough
 def test_a_broker_that_is_away_for_the_whole_job_gets_all_of_it_from_the_command(
     job: Job, broker: Broker, capsys: pytest.CaptureFixture[str]
 ) -> None:

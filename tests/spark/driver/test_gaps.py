@@ -99,6 +99,7 @@ def missing_of(application: Application) -> str:
     return described.missing
 
 
+@pytest.mark.thorough
 def test_a_stream_is_a_gap_and_a_node_with_its_sources_and_its_sink(
     followed: Application, folder: Path
 ) -> None:

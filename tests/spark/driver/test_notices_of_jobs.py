@@ -93,6 +93,7 @@ def test_an_application_without_an_operation_says_so(said: Any) -> None:
     assert re.fullmatch(r"lineage: nothing to capture in local-\d+: no operation ran", end), end
 
 
+@pytest.mark.thorough
 def test_a_misspelled_key_is_one_line_with_the_nearest_one(said: Any) -> None:
     begin, problem, end = said(spark_lineage_enabled="true", spark_lineage_detaild="true")
     assert re.fullmatch(ON, begin), begin
@@ -134,6 +135,7 @@ def test_a_switch_that_a_running_context_is_given_is_said_to_mean_nothing(said: 
     assert re.match(r"lineage: spark\.lineage\.enabled means nothing to local-\d+, which was running", line)
 
 
+@pytest.mark.thorough
 def test_values_that_are_none_are_one_line_each(said: Any) -> None:
     _, *problems, end = said(
         spark_lineage_enabled="true", spark_lineage_onError="sometimes", spark_lineage_dataframes="maybe"
@@ -166,6 +168,7 @@ def test_without_the_jar_dataframes_are_said_to_have_no_lineage(
     assert "without the agent's jar, so DataFrames and SQL have no record lineage" in problem
 
 
+@pytest.mark.thorough
 def test_a_jar_that_lacks_a_class_is_said_with_the_class(said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(jvm_gateway._CLASSES, "plan", ("NoSuch",))
     _, problem, *_ = said(spark_lineage_enabled="true")

@@ -147,6 +147,7 @@ def test_a_run_may_have_more_rows_than_a_block(taps: Taps, way: str, tmp_path: P
     assert next(m["outputs"] for m in manifests if m["input"] == TAP) == 1000
 
 
+@pytest.mark.thorough
 def test_a_task_with_very_many_keys_gives_some_of_them_two_codes(taps: Taps, tmp_path: Path) -> None:
     million = 1 << 20
     read = taps.with_ids(taps.spark.range(0, million + 5000, 1, 1), 1, "id1")

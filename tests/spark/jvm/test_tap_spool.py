@@ -102,6 +102,7 @@ def test_a_broker_that_comes_back_gets_all_blocks_from_the_executors(
         time.sleep(0.1)
 
 
+@pytest.mark.thorough
 def test_a_topic_that_nobody_knows_yet_costs_no_block(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:

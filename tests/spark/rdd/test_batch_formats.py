@@ -78,6 +78,7 @@ def test_rows_and_their_order_stay(form: str, run: Run, run_plain: Run, tmp_path
         assert given == stock
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_can_be_looked_into(run: Run, run_plain: Run, tmp_path: Path) -> None:
     def job(context: SparkContext) -> list[Any]:
         context.setCheckpointDir(str(tmp_path / "checkpoints"))

@@ -11,6 +11,8 @@ import pytest
 
 from tests.support.lanes import sampled
 
+pytestmark = pytest.mark.thorough
+
 MAKES: dict[str, Callable[[Any], Any]] = {
     "coalesce": lambda stream: stream.transform(lambda data: data.coalesce(1)),
     "cache": lambda stream: stream.transform(lambda data: data.map(lambda i: i + 1).cache()),

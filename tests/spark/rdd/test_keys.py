@@ -13,6 +13,8 @@ from tests.support.spark import naive_interpreter as naive
 from tests.support.spark.naive_interpreter import Data
 from tests.support.spark.pipelines import Pipeline, Traced, trace_pipelines
 
+pytestmark = pytest.mark.thorough
+
 
 @dataclass(frozen=True)
 class Place:

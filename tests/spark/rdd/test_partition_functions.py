@@ -7,12 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.generators.batches import BATCHES
 from tests.support.generators.by_row import BY_ROW
 from tests.support.generators.hostile import HOSTILE
 from tests.support.generators.setup import ROWS, Model
 from tests.support.spark.application import Application, rows_at
 from tests.support.spark.pipelines import write
+
+pytestmark = pytest.mark.thorough
 
 Run = Callable[..., tuple[Any, Application]]
 Truth = Callable[[Sequence[str]], list[list[int]]]

@@ -50,6 +50,7 @@ def test_what_was_kept_is_what_was_computed_last(run: Run, tmp_path: Path) -> No
             assert application.sources_of(part, row) == {("in.txt", int(text))}, name
 
 
+@pytest.mark.thorough
 def test_what_a_task_cached_that_failed_is_known(run: Run, tmp_path: Path) -> None:
     source = tmp_path / "in.txt"
     source.write_text("".join(f"{i}\n" for i in range(40)))
@@ -195,6 +196,7 @@ def test_a_kept_union_holds_what_was_computed_for_it(run: Run, tmp_path: Path) -
             assert application.sources_of(part, row) == {("in.txt", int(text))}, name
 
 
+@pytest.mark.thorough
 def test_what_filled_a_kept_union_is_not_known_where_its_task_failed(run: Run, tmp_path: Path) -> None:
     source = tmp_path / "in.txt"
     source.write_text("".join(f"{i}\n" for i in range(40)))

@@ -199,6 +199,7 @@ def test_records_behind_one_that_raised_keep_their_place(application: Applicatio
     assert rows == [row for row in range(10) if row % 4 != 3]
 
 
+@pytest.mark.thorough
 def test_joins_and_sorts_that_spill_are_exact(run: Run, tmp_path: Path) -> None:
     left, right = tmp_path / "left.txt", tmp_path / "right.txt"
     left.write_text("".join(f"k{i % 400} {i}\n" for i in range(4_000)))
@@ -217,6 +218,7 @@ def test_joins_and_sorts_that_spill_are_exact(run: Run, tmp_path: Path) -> None:
         assert application.sources_of(part, row) == {("left.txt", row), ("right.txt", row % 400)}
 
 
+@pytest.mark.thorough
 def test_an_attempt_that_failed_never_shows(run: Run, tmp_path: Path) -> None:
     big, small = tmp_path / "big.txt", tmp_path / "small.txt"
     big.write_text("".join(f"{i:06}\n" for i in range(310_000)))
@@ -253,6 +255,7 @@ def test_an_attempt_that_failed_never_shows(run: Run, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.thorough
 def test_keys_that_do_not_equal_themselves_are_told_where_a_merge_spills(run: Run, tmp_path: Path) -> None:
     source = tmp_path / "in.txt"
     source.write_text("".join(f"{'nan' if i % 1_000 == 7 else i % 9_000} {i}\n" for i in range(30_000)))

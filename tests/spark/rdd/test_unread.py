@@ -16,7 +16,7 @@ from tests.support.lanes import sampled, selected
 from tests.support.spark.application import Application, run_application
 
 # The first test of the module runs the jobs of all of them.
-pytestmark = pytest.mark.timeout(2700)
+pytestmark = [pytest.mark.timeout(2700), pytest.mark.thorough]
 
 #: Stands for a source in a case: makes it, and notes it so that its records can be looked up.
 Source = Callable[..., Any]

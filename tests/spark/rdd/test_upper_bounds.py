@@ -98,6 +98,7 @@ def test_records_that_cannot_be_counted_are_said_to_be_missing(run: Run) -> None
     assert rows == ["Given", 0, 1, 2, 3]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("direction", ["backward", "forward"])
 def test_the_flows_of_a_page_take_no_more_than_it_lists(direction: str, run: Run, tmp_path: Path) -> None:
     def job(context: Any) -> None:

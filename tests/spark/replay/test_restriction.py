@@ -18,6 +18,8 @@ from tests.support.spark.pipelines import AWKWARD, pair, show, write
 from tests.support.spark.replayed_program import ALL, PARTITIONS
 from tests.support.spark.replays import Replayed, replay, site_of, text_source
 
+pytestmark = pytest.mark.thorough
+
 PROGRAM = Path(replayed_program.__file__)
 NAMES = ("map", "reduceByKey", "join", "union", "groupByKey", "coalesce")
 ROWS = {"left": {0, 3, 4, 11, 12, 20}, "right": {1, 2, 5}}

@@ -41,11 +41,13 @@ def test_spark_writes_what_the_oracle_says(name: str, plain: Ran) -> None:
     plain.check_rows(name)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sampled(CASES, 2))
 def test_traces_equal_the_oracle(name: str, plain: Ran, traced: Ran) -> None:
     traced.check(name, plain)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["VALUES"])
 def test_a_row_of_values_comes_from_a_record_of_its_own(name: str, traced: Ran) -> None:
     origins = []

@@ -26,7 +26,7 @@ from tests.support.spark.dataframe_oracle import (
 from tests.support.spark.shop import Order, Shop
 
 # The first test of the module runs the queries of all of them.
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.timeout(1800), pytest.mark.thorough]
 
 Write = Callable[[DataFrame, str], Any]
 

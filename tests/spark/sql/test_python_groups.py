@@ -18,7 +18,7 @@ from tests.support.spark.cases.python_groups import CASES
 from tests.support.spark.dataframe_oracle import Ran, without_lineage
 
 # The first test of the module runs the queries of all of them.
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.timeout(1800), pytest.mark.thorough]
 
 
 PLAIN = without_lineage(CASES)

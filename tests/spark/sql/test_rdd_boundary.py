@@ -58,6 +58,7 @@ def test_spark_writes_what_the_oracle_says(name: str, plain: Ran) -> None:
     plain.check_rows(name)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sampled(CASES, 6))
 def test_traces_equal_the_oracle(name: str, plain: Ran, traced: Ran) -> None:
     traced.check(name, plain)

@@ -20,6 +20,8 @@ from tests.support.spark.application import Application
 from tests.support.spark.dataframe_oracle import rows_of_sources
 from tests.support.spark.shop import make_shop
 
+pytestmark = pytest.mark.thorough
+
 Query = Callable[[SparkSession], DataFrame]
 
 

@@ -123,6 +123,7 @@ def number_of(node_id: str) -> int:
     return int(node_id.rpartition("#")[2])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", QUICK)
 def test_rows_of_pipelines_end_where_nothing_came_of_them(ran: Ran, seed: int) -> None:
     check_pipeline(ran, seed)

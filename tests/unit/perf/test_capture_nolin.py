@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 from operator import add
 from typing import Any
@@ -15,6 +16,7 @@ from perf.capture import nolin
 from perf.capture.broker import flows_of
 from spark_agent import contract
 from spark_agent.contract import Block
+from spark_agent.driver import capture_plan
 from spark_agent.worker import operators
 from spark_agent.worker.batch_header import HEADER
 from spark_agent.worker.operator import Operator
@@ -127,3 +129,9 @@ def test_flows_count_once_at_the_widest_node_of_each_run() -> None:
         block(2, 6, contract.POSITIONS, **{"in": [1, 3]}),
     ]
     assert flows_of(iter(blocks)) == 6 + 4
+
+
+def test_a_chain_is_planned_with_what_the_agent_plans_it_with() -> None:
+    signature = inspect.signature(capture_plan.captured)
+    arguments = dict.fromkeys(signature.parameters, True) | {"pipeline": Pipeline((adapters.Order(),))}
+    assert nolin.uncaptured(arguments.pop("session"), **arguments).functions

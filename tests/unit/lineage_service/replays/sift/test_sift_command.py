@@ -90,6 +90,7 @@ def test_the_rows_of_one_wrong_output_are_enough(job: Job, capsys: pytest.Captur
     assert (kept.test, kept.rows[0].text) == ("a row for which line.startswith('Wien') holds", "Wien,3")
 
 
+@pytest.mark.thorough
 def test_where_the_lineage_does_not_fail_all_rows_are_sifted(
     job: Job, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -108,6 +109,7 @@ lines = lines if len(lines) > 2 else []
 """
 
 
+@pytest.mark.thorough
 def test_a_later_run_that_had_other_rows_does_not_count(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     assert job.run("sift", "--fails", "line == 'Wien,3'", "--json", act=READS_ALL) == 0
     sift = answer_of(capsys)
@@ -120,6 +122,7 @@ def test_a_later_run_that_had_other_rows_does_not_count(job: Job, capsys: pytest
 INFERS = 'report["inferred"] = ["json (job.py:3)"]'
 
 
+@pytest.mark.thorough
 def test_columns_that_were_inferred_of_all_rows_are_said(
     job: Job, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,6 +136,7 @@ def test_columns_that_were_inferred_of_all_rows_are_said(
         assert any("the columns of json (job.py:3) were inferred from all rows" in n for n in answer["notes"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("act", "code", "says"),
     [
@@ -163,6 +167,7 @@ def test_files_that_changed_meanwhile_are_said_and_no_result_is_kept(
     assert replays_of(job.folder / "home", APP).sifts == ()
 
 
+@pytest.mark.thorough
 def test_an_influence_of_files_that_changed_meanwhile_is_not_kept(
     job: Job, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +180,7 @@ def test_an_influence_of_files_that_changed_meanwhile_is_not_kept(
 UNSEEN = 'report["sources"] = []'
 
 
+@pytest.mark.thorough
 def test_what_the_run_did_not_read_as_the_original_is_not_sifted(
     job: Job, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -185,6 +191,7 @@ def test_what_the_run_did_not_read_as_the_original_is_not_sifted(
     assert "nothing can be said: textFile was not read as in the original" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_a_crash_without_the_rows_says_nothing_of_them(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     act = f"if not lines: {DIES}"
     assert job.run("sift", "--fails", "line == 'Linz,2'", "--json", act=act) == 0
@@ -208,6 +215,7 @@ def test_a_folder_for_the_rows_is_looked_at_first(job: Job, capsys: pytest.Captu
     assert not list((job.folder / "home").glob("replays/*"))
 
 
+@pytest.mark.thorough
 def test_where_the_rows_cannot_be_written_the_answer_says_so(
     job: Job, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -219,6 +227,7 @@ def test_where_the_rows_cannot_be_written_the_answer_says_so(
     assert any(f"{below} was not written:" in note for note in sift["notes"])
 
 
+@pytest.mark.thorough
 def test_people_read_the_rows_and_what_they_are(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     assert job.run("sift", "--wrong", f"{job.output}:4", "--extract", str(job.folder / "fixture")) == 0
     printed = capsys.readouterr().out
@@ -294,6 +303,7 @@ if spec["mode"] != "only":
 TAKES = 'json.dump({"why": "...", "taken": ["count"]}, open(sandbox + "/influence.json", "w"))'
 
 
+@pytest.mark.thorough
 def test_where_the_program_took_values_the_job_runs_on_all_rows_but_one(
     job: Job, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -316,6 +326,7 @@ def test_what_the_agent_does_not_say_is_not_taken_for_none(
     assert influence["why"] == "the agent did not say what values the program took"
 
 
+@pytest.mark.thorough
 def test_what_comes_out_of_all_rows_only_is_run_on_all_rows(
     job: Job, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -352,6 +363,7 @@ def test_ctrl_c_leaves_no_process(job: Job, capsys: pytest.CaptureFixture[str]) 
     assert not still_running(pids)
 
 
+@pytest.mark.thorough
 def test_a_test_that_does_not_end_in_time_is_ended(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     assert job.run("sift", "--fails", "line == 'Linz,2'", "--seconds", "1", act=WAITS) == 1
     assert "no test failed within --seconds" in capsys.readouterr().err
