@@ -162,10 +162,14 @@ def lost_rows(receipts: Iterable[Receipt], stored: Mapping[str, int]) -> dict[st
     written before their receipt, so there may be more of them than receipts speak of, and never fewer: then
     a commit of the table is gone. Blocks of runs that Spark never accepted count, their rows are stored too.
     """
-    received = {"flows": 0, "records": 0}
+    received = {"flows": 0, "records": 0, "annotations": 0}
     for block in {(block.run, block.seq): block for block in receipts}.values():
-        if block.relation not in contract.OTHER_BLOCKS:
-            received["records" if block.relation in contract.TEXT_BLOCKS else "flows"] += block.rows
+        if block.relation in contract.TEXT_BLOCKS:
+            received["records"] += block.rows
+        elif block.relation in contract.ANNOTATION_BLOCKS:
+            received["annotations"] += block.rows
+        elif block.relation not in contract.OTHER_BLOCKS:
+            received["flows"] += block.rows
     return {
         table: rows - stored.get(table, 0) for table, rows in received.items() if rows > stored.get(table, 0)
     }

@@ -61,6 +61,17 @@ class Texts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Annotations:
+    """Rows of `annotations` that one block makes: what is said of each position, beside flows and texts.
+
+    Of `winners` the value is a position of an input, of `digests` it is the digest.
+    """
+
+    positions: Integers
+    values: Integers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unused:
     """A block that was checked, and that no table has rows of: no result uses what it says yet.
 
@@ -80,13 +91,16 @@ class BlockRows:
     relation: str
     bytes: int
     order: tuple[int, int]  # base_out, base_in: blocks of a stream follow each other in this order
-    content: Flows | Texts | Unused
+    content: Flows | Texts | Annotations | Unused
 
     @property
     def rows(self) -> int:
-        if isinstance(self.content, Unused):
-            return 0
-        return len(self.content.out_pos if isinstance(self.content, Flows) else self.content.texts)
+        """How many rows of a table it makes."""
+        match self.content:
+            case Flows(out_pos=column) | Annotations(positions=column) | Texts(positions=column):
+                return len(column)
+            case Unused():
+                return 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,10 +123,12 @@ def rows_of_block(message: bytes) -> BlockRows:
     """Decode one message of `lineage-flow`. Raises ContractError."""
     block = contract.decode_block(message)
     contract.check_application_id(block.application_id)
-    content: Flows | Texts | Unused
+    content: Flows | Texts | Annotations | Unused
     if block.relation in contract.TEXT_BLOCKS:
         content = _texts(block)
-    elif block.relation in contract.OTHER_BLOCKS:
+    elif block.relation in contract.ANNOTATION_BLOCKS:
+        content = _annotations(block)
+    elif block.relation == contract.GROUPS:
         content = _unused(block)
     else:
         content = _FLOWS_OF[block.relation](block)
@@ -259,16 +275,17 @@ _FLOWS_OF = {
 }
 
 
+def _annotations(block: Block) -> Annotations:
+    values = _column(block, "in" if block.relation == contract.WINNERS else "digest")
+    positions = _column(block, "out") if "out" in block.columns else _from(block.base_out, len(values))
+    return Annotations(positions=positions, values=values)
+
+
 def _unused(block: Block) -> Unused:
     """Refuses what would not fit a table either, so that nothing bad waits for who will use it."""
-    for name in block.columns:
-        _column(block, name)
-    if block.relation == contract.GROUPS:
-        counts = _column(block, "count")
-        _from(block.base_in, len(counts))
-        _starts(block.base_out, counts)
-    elif "out" not in block.columns:
-        _from(block.base_out, len(block.columns["digest"]))
+    counts = _column(block, "count")
+    _from(block.base_in, len(counts))
+    _starts(block.base_out, counts)
     return Unused()
 
 

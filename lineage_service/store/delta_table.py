@@ -53,7 +53,7 @@ WRITER = WriterProperties(
     max_row_group_size=ROW_GROUP,
     data_page_row_count_limit=ROW_GROUP,
     default_column_properties=ColumnProperties(**_WHOLE),
-    column_properties={"out_pos": _POSITIONS, "in_pos": _POSITIONS, "pos": _POSITIONS},
+    column_properties=dict.fromkeys(("out_pos", "in_pos", "pos", "value"), _POSITIONS),
 )
 
 _CHECKPOINT_COMMITS = 100

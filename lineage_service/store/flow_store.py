@@ -1,4 +1,4 @@
-"""The flow store: four Delta tables of what came off the topics, exactly once.
+"""The flow store: five Delta tables of what came off the topics, exactly once.
 
 Promises that a batch given twice, by whomever, changes nothing, that any number of processes may write at
 the same time, and that what a reader sees is whole commits. Errors say whether trying again helps. Knows
@@ -19,7 +19,8 @@ How exactly once comes about:
 How an application is deleted, for good:
  1. `events` gets a mark, an application transaction too, which outlives the rows: from now on every writer
     leaves out what comes of it, late or read once more.
- 2. Its rows go: `events` first, so that nobody queries a part of it, then `flows`, `records`, `blocks`.
+ 2. Its rows go: `events` first, so that nobody queries a part of it, then `flows`, `records`,
+    `annotations`, `blocks`.
  3. A writer looks for marks before and after it writes, and takes back what it wrote beside the mark. If it
     dies between, the rows stand until `delete` is called again; `maintenance` does so for all with a mark.
 """
@@ -48,6 +49,7 @@ from lineage_service.store.receipts import read_receipts, read_receipts_of
 from lineage_service.store.stored_blocks import StoredBlocks
 from lineage_service.store.tables import (
     TABLES,
+    annotation_batches,
     events_batch,
     flow_batches,
     receipts_batch,
@@ -119,7 +121,7 @@ class FlowStore(Protocol):
         """The same of several applications, read together. Those without blocks are left out."""
 
     def rows(self, application_id: str) -> Mapping[str, int]:
-        """How many rows `flows` and `records` have of the application. They are not read."""
+        """How many rows the tables that blocks become have of the application. They are not read."""
 
     def table(self, table: str, application_id: str) -> pa.Table:
         """One application's part of a table, in no order. All of it is held in memory."""
@@ -201,7 +203,7 @@ class DeltaFlowStore:
         return max((offset for offset in offsets if offset is not None), default=None)
 
     def write_flows(self, batch: FlowBatch) -> Written:
-        """1. Leave out what is stored. 2. `flows`, 3. `records`, 4. the receipts; see the module."""
+        """1. Leave out what is stored. 2. `flows`, `records`, `annotations`, 3. the receipts; see the module."""
         applications = {block.application_id for _, block in batch.rows}
         with self._writing:
             deleted = self._deleted(applications)
@@ -358,10 +360,10 @@ def _decoded(stored: pa.Table) -> list[dict[str, Any]]:
 
 
 #: The tables that blocks become rows of, in the order of writing.
-_CONTENTS = {"flows": flow_batches, "records": record_batches}
+_CONTENTS = {"flows": flow_batches, "records": record_batches, "annotations": annotation_batches}
 
 #: The tables in the order in which a deletion goes through them.
-_DELETING = ("events", "flows", "records", "blocks")
+_DELETING = ("events", *_CONTENTS, "blocks")
 
 
 def _mark(application_id: str) -> str:

@@ -37,11 +37,18 @@ TARGET_BYTES = 256 << 20
 SORT_MEMORY = "400MB"
 SORT_THREADS = 1
 #: Rows that are in memory at once on the way from the sort to the file. Texts have up to 64 KiB each.
-_BATCH_ROWS = {"flows": BATCH_ROWS, "records": 4096, "events": 4096, "blocks": BATCH_ROWS}
+_BATCH_ROWS = {
+    "flows": BATCH_ROWS,
+    "records": 4096,
+    "annotations": BATCH_ROWS,
+    "events": 4096,
+    "blocks": BATCH_ROWS,
+}
 #: The order of rows within a table of an application; `tables` gives a batch the same one.
 _ORDER = {
     "flows": "node, run, out_pos, in_pos, in_run",
     "records": "node, run, kind, pos",
+    "annotations": "node, run, relation, pos",
     "blocks": "node, run, seq",
     "events": "time, type, node, run, body",
 }

@@ -1,4 +1,4 @@
-"""The four tables, and the rows of many messages as record batches in the order in which files hold them.
+"""The five tables, and the rows of many messages as record batches in the order in which files hold them.
 
 Sorted rows are what makes tracing fast and files small (measured): the positions of one run lie
 side by side, and ascending. Everything is made lazily, a batch at a time. Knows nothing of files.
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lineage_service.decode.rows import BlockRows, EventRow, Flows, Integers, Texts
+from lineage_service.decode.rows import Annotations, BlockRows, EventRow, Flows, Integers, Texts
 from spark_agent import contract
 
 _APPLICATION = pa.field("application_id", pa.string())
@@ -65,6 +65,16 @@ TABLES: Mapping[str, pa.Schema] = {
             ("text", pa.string()),
         ]
     ),
+    "annotations": pa.schema(
+        [
+            _APPLICATION,
+            ("node", pa.int32()),
+            ("run", pa.int64()),
+            ("relation", pa.string()),
+            ("pos", pa.int64()),
+            ("value", pa.int64()),
+        ]
+    ),
 }
 
 #: Rows of a Parquet row group. A trace reads whole ones, mostly for a few positions of each: fewer rows are
@@ -107,6 +117,29 @@ def record_batches(blocks: Iterable[BlockRows]) -> Iterator[pa.RecordBatch]:
                 )
 
 
+def annotation_batches(blocks: Iterable[BlockRows]) -> Iterator[pa.RecordBatch]:
+    """The blocks' rows of `annotations`, sorted by (application_id, node, run, relation, pos)."""
+    for key, stream in _streams(blocks, Annotations):
+        for relation, of_relation in groupby(stream, lambda block: block.relation):
+            parts: list[Annotations] = [block.content for block in of_relation]
+            positions = np.concatenate([part.positions for part in parts]).astype(np.int64)
+            values = np.concatenate([part.values for part in parts]).astype(np.int64)
+            if not bool(np.all(positions[1:] > positions[:-1])):
+                order = _stable_order(positions)
+                positions, values = positions[order], values[order]
+            for start in range(0, len(positions), BATCH_ROWS):
+                count = min(BATCH_ROWS, len(positions) - start)
+                yield pa.record_batch(
+                    [
+                        *_constants("annotations", key, count),
+                        pa.repeat(relation, count),
+                        pa.array(positions[start : start + count]),
+                        pa.array(values[start : start + count]),
+                    ],
+                    schema=TABLES["annotations"],
+                )
+
+
 def receipts_batch(blocks: Iterable[BlockRows]) -> pa.RecordBatch:
     """One row of `blocks` for each block."""
     schema = TABLES["blocks"]
@@ -127,7 +160,7 @@ _Key = tuple[str, int, int]
 
 
 def _streams(
-    blocks: Iterable[BlockRows], kind: type[Flows] | type[Texts]
+    blocks: Iterable[BlockRows], kind: type[Flows] | type[Texts] | type[Annotations]
 ) -> Iterator[tuple[_Key, list[Any]]]:
     """The blocks of one kind by (application, node, run), those of one stream in the order of their bases."""
 

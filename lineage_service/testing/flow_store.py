@@ -15,9 +15,18 @@ from lineage_service.completeness import Receipt
 from lineage_service.decode.batches import EventBatch, FlowBatch
 from lineage_service.decode.rows import BlockRows, EventRow
 from lineage_service.store.flow_store import Written
-from lineage_service.store.tables import TABLES, events_batch, flow_batches, receipts_batch, record_batches
+from lineage_service.store.tables import (
+    TABLES,
+    annotation_batches,
+    events_batch,
+    flow_batches,
+    receipts_batch,
+    record_batches,
+)
 
 __all__ = ["MemoryFlowStore"]
+
+_CONTENTS = {"flows": flow_batches, "records": record_batches, "annotations": annotation_batches}
 
 
 class MemoryFlowStore:
@@ -82,7 +91,7 @@ class MemoryFlowStore:
         return [(run, seq) for application, run, seq in self._blocks if application == application_id]
 
     def rows(self, application_id: str) -> dict[str, int]:
-        return {name: self.table(name, application_id).num_rows for name in ("flows", "records")}
+        return {name: self.table(name, application_id).num_rows for name in _CONTENTS}
 
     def blocks(self, application_id: str) -> list[Receipt]:
         return [
@@ -112,7 +121,7 @@ class MemoryFlowStore:
         blocks = [block for block in self._blocks.values() if block.application_id == application_id]
         if table == "blocks":
             return iter([receipts_batch(blocks)])
-        return flow_batches(blocks) if table == "flows" else record_batches(blocks)
+        return _CONTENTS[table](blocks)
 
     def version(self) -> tuple[int, ...]:
         return (self._version,)

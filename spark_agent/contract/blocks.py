@@ -60,10 +60,12 @@ WINNERS = "winners"  # out, in: of all inputs of output out[k], input in[k] alon
 DIGESTS = "digests"  # digest[, out]: output base_out+k, or out[k], has the digest digest[k]: 63 bits
 GROUPS = "groups"  # count: group base_in+k gave the next count[k] outputs, from base_out on
 
-#: Block relations by what their rows are: flows, texts, or nothing that an answer uses yet.
+#: Block relations by what their rows are: flows, texts, a number for each of some outputs, or nothing that
+#: an answer uses yet.
 FLOW_BLOCKS = (POSITIONS, COUNTS, CODES, SPANS, GATHER, PAIRS, IDS, RANGES)
 TEXT_BLOCKS = (KEYS, VALUES)
-OTHER_BLOCKS = (WINNERS, DIGESTS, GROUPS)
+ANNOTATION_BLOCKS = (WINNERS, DIGESTS)
+OTHER_BLOCKS = (GROUPS,)
 
 #: Block relations whose inputs may be, and one whose inputs are, ids of the header's node `source`.
 BY_ID = (POSITIONS, PAIRS, IDS)
