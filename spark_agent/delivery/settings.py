@@ -97,6 +97,12 @@ SETTINGS = (
         "1; see values.md. Positions are always complete.",
     ),
     Setting(
+        "spark.lineage.explain",
+        "auto",
+        "What explanations need beside flows. `auto`: which input of a merge by key was returned unchanged. "
+        "`off`: nothing.",
+    ),
+    Setting(
         "spark.lineage.pace",
         "false",
         "Look in each Python worker, some 60 times a second, which record it is at, to say which ones took "
@@ -156,6 +162,8 @@ KNOWN = frozenset((*_DEFAULTS, _OLD_DETAILED))
 ON_ERROR = ("silent", "partial", "fail")
 EAGER, LAZY = "eager", "lazy"
 LEVELS = (EAGER, LAZY)
+AUTO = "auto"
+EXPLAIN = (AUTO, "off")
 
 
 WatchedRows = tuple[tuple[int, int, tuple[tuple[int, int], ...]], ...]
@@ -185,6 +193,7 @@ class AgentSettings:
     #: In a replay: only values of what these records go into; None: no such choice.
     values_of: WatchedRows | None = None
     redact: str = ""
+    is_explained: bool = True
     pace: bool = False
     #: Further options of the Kafka client. They hold secrets: never part of a text.
     client: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -219,21 +228,18 @@ def read(conf: Callable[[str, str], str | None], names: Iterable[str] = ()) -> A
             text = default
         return flag(text) is True
 
+    def word(name: str, words: tuple[str, ...]) -> str:
+        text, default = get(name).lower(), _DEFAULTS[name]
+        if text not in words:
+            problems.append(f"{name}={text} is none of {', '.join(words)}; {default} is used")
+            return default
+        return text
+
     is_detailed = is_set(_DETAILED)
     if older := (conf(_OLD_DETAILED, "") or "").strip():
         problems.append(f"{_OLD_DETAILED} is an older name; use {_DETAILED}")
         if not conf(_DETAILED, ""):
             is_detailed = flag(older) is True
-    on_error = get("spark.lineage.onError").lower()
-    if on_error not in ON_ERROR:
-        problems.append(f"spark.lineage.onError={on_error} is none of {', '.join(ON_ERROR)}; silent is used")
-        on_error = "silent"
-    level = get("spark.lineage.dataframes.level").lower()
-    if level not in LEVELS:
-        problems.append(
-            f"spark.lineage.dataframes.level={level} is none of {', '.join(LEVELS)}; eager is used"
-        )
-        level = EAGER
     redact = get("spark.lineage.redact")
     if redact and not _FUNCTION.fullmatch(redact):
         problems.append(f"spark.lineage.redact={redact} is not MODULE:FUNCTION; keys and values are redacted")
@@ -242,9 +248,9 @@ def read(conf: Callable[[str, str], str | None], names: Iterable[str] = ()) -> A
         node_topic=get("spark.lineage.topic.node"),
         flow_topic=get("spark.lineage.topic.flow"),
         dataframes=is_set("spark.lineage.dataframes"),
-        dataframes_level=level,
+        dataframes_level=word("spark.lineage.dataframes.level", LEVELS),
         detailed=is_detailed,
-        on_error=on_error,
+        on_error=word("spark.lineage.onError", ON_ERROR),
         is_quiet=is_set(QUIET),
         delivery_timeout_s=_seconds(get("spark.lineage.delivery.timeout"), problems),
         spool_dir=_folder(
@@ -257,6 +263,7 @@ def read(conf: Callable[[str, str], str | None], names: Iterable[str] = ()) -> A
         values_call_sites=_patterns(get("spark.lineage.values.call.sites")),
         values_sample=_fraction(get("spark.lineage.values.sample"), problems),
         redact=redact,
+        is_explained=word("spark.lineage.explain", EXPLAIN) == AUTO,
         pace=is_set("spark.lineage.pace"),
         client=_client(
             get("spark.lineage.kafka.config") or os.environ.get("LINEAGE_KAFKA_CONFIG", ""), problems

@@ -184,6 +184,23 @@ def noting(texts: TextStream, parse: Callable[[Any], Any]) -> Callable[[Any], An
     return noted
 
 
+class DerivablePairs:
+    """`pairs` up to the first one whose key does not say its values: that is `underivable`."""
+
+    def __init__(self, key_texts: KeyTexts, pairs: Iterator[Any], codes: Mapping[Any, int]) -> None:
+        self._key_texts, self._pairs, self._codes = key_texts, pairs, codes
+        self.underivable: tuple[Any, Any] | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        is_of_same_type, is_short = self._key_texts.is_of_same_type, self._key_texts.is_short
+        for pair in self._pairs:
+            key = pair[0]
+            if not is_of_same_type(key) or (key not in self._codes and not is_short(key)):
+                self.underivable = pair
+                return
+            yield pair
+
+
 class KeyTexts:
     """The values of the operations before a combine, given by its codes: input k of it has the key of code k.
 
@@ -211,6 +228,10 @@ class KeyTexts:
     def is_short(self, key: Any) -> bool:
         """Is a new key so short that its texts need not be cut?"""
         return len(key) <= self.longest if type(key) is str else key.bit_length() <= self.longest
+
+    def derivable(self, pairs: Iterator[Any], codes: Mapping[Any, int]) -> DerivablePairs:
+        """`pairs` while keys say their values. `codes` has the keys that came before."""
+        return DerivablePairs(self, pairs, codes)
 
     def stop(self, stream: Stream, pairs: Iterable[Any]) -> Iterator[Any]:
         """The inputs from here on, `pairs`: their texts are made as they pass."""

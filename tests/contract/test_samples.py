@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from lineage_service.decode.rows import row_of_event, rows_of_block
-from lineage_service.store.tables import flow_batches, record_batches
+from lineage_service.store.tables import annotation_batches, flow_batches, record_batches
 from spark_agent import contract
 from spark_agent.contract import Block
 from spark_agent.contract.event_checks import decode_event
@@ -65,7 +65,17 @@ def test_a_block_becomes_its_rows(path: Path) -> None:
     rows = [row for batch in batches for row in pa.Table.from_batches([batch]).to_pylist()]
     header = {name: sample[name] for name in ("application_id", "node", "run")}
     assert rows == [{**header, **row} for row in sample.get("flows", sample.get("records"))]
-    assert block.rows == len(rows)
+    said = [row for batch in annotation_batches([block]) for row in batch.to_pylist()]
+    assert said == [{**header, "relation": sample["relation"], **row} for row in annotations_of(sample)]
+    assert block.rows == len(rows) + len(said)
+
+
+def annotations_of(sample: dict[str, Any]) -> list[dict[str, int]]:
+    """The rows that a sample of `winners` or `digests` becomes, by its own columns."""
+    columns, base = sample["columns"], sample["base_out"]
+    values = {"winners": columns.get("in"), "digests": columns.get("digest")}.get(sample["relation"]) or []
+    positions = columns.get("out") or range(base, base + len(values))
+    return [{"pos": pos, "value": value} for pos, value in zip(positions, values, strict=False)]
 
 
 @pytest.mark.parametrize("path", samples("[0-9]*/event-*.bin"))

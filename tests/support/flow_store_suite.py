@@ -30,7 +30,7 @@ def rows(store: FlowStore, table: str, application_id: str = APP) -> list[dict[s
 
 
 def state(store: FlowStore) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    tables = ("events", "blocks", "flows", "records")
+    tables = ("events", "blocks", "flows", "records", "annotations")
     return {(table, name): rows(store, table, name) for table in tables for name in store.applications()}
 
 
@@ -66,11 +66,36 @@ class FlowStoreSuite:
         assert {row["relation"]: row["rows"] for row in rows(store, "blocks")} == {"positions": 2, "keys": 2}
         assert store.offset(SOURCE) == 2
 
+    def test_what_is_said_of_outputs_becomes_rows(self, store: FlowStore) -> None:
+        batch = flows(
+            block(seq=0, relation=contract.WINNERS, columns={"out": [4, 1], "in": [9, 2]}),
+            block(seq=1, relation=contract.DIGESTS, columns={"digest": [2**63 - 1, 0]}, base_out=7),
+            block(seq=2, relation=contract.DIGESTS, columns={"out": [3], "digest": [5]}),
+            block(seq=3, relation=contract.GROUPS, columns={"count": [2, 0]}),
+        )
+        assert store.write_flows(batch) == Written(rows=5)
+        about = {"application_id": APP, "node": 1, "run": 1}
+        digests = [(3, 5), (7, 2**63 - 1), (8, 0)]
+        assert store.table("annotations", APP).to_pylist() == [
+            *({**about, "relation": "digests", "pos": pos, "value": value} for pos, value in digests),
+            *({**about, "relation": "winners", "pos": pos, "value": value} for pos, value in [(1, 2), (4, 9)]),
+        ]
+        assert sorted((row.relation, row.rows) for row in store.blocks(APP)) == [
+            ("digests", 1),
+            ("digests", 2),
+            ("groups", 0),
+            ("winners", 2),
+        ]
+        assert store.rows(APP) == {"flows": 0, "records": 0, "annotations": 5}
+        assert rows(store, "flows") == rows(store, "records") == []
+
     def test_a_replayed_batch_adds_nothing(self, store: FlowStore) -> None:
-        batch = flows(block(seq=0), block(seq=1))
+        batch = flows(
+            block(seq=0), block(seq=1), block(7, relation=contract.WINNERS, columns={"out": [1], "in": [2]})
+        )
         store.write_flows(batch)
         before, version = state(store), store.version()
-        assert store.write_flows(batch) == Written(repeated=2)
+        assert store.write_flows(batch) == Written(repeated=3)
         assert state(store) == before
         assert store.version() == version
 

@@ -10,7 +10,13 @@ from lineage_service.completeness import completeness
 from lineage_service.decode.rows import row_of_event, rows_of_block
 from lineage_service.graph.event_rows import event_rows
 from lineage_service.graph.row_values import GraphDataError
-from lineage_service.store.tables import events_batch, flow_batches, receipts_batch, record_batches
+from lineage_service.store.tables import (
+    annotation_batches,
+    events_batch,
+    flow_batches,
+    receipts_batch,
+    record_batches,
+)
 from spark_agent import contract
 from spark_agent.contract import Block, ContractError
 from spark_agent.contract.event_checks import decode_event
@@ -38,7 +44,8 @@ def swallow_block(message: bytes) -> Block | None:
         rows = rows_of_block(message)
     except ContractError:
         return block
-    batches = [*flow_batches([rows]), *record_batches([rows]), receipts_batch([rows])]
+    contents = (flow_batches, record_batches, annotation_batches)
+    batches = [receipts_batch([rows]), *(batch for batches_of in contents for batch in batches_of([rows]))]
     assert sum(batch.num_rows for batch in batches) == rows.rows + 1
     return block
 

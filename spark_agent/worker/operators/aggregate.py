@@ -1,7 +1,8 @@
 """Operators that aggregate by key: both sides of combineByKey and of groupByKey.
 
 Promises PySpark's own rows in its own order, also where a merge spills, with one look-up a record; the code
-of its key is the lineage of a record.
+of its key is the lineage of a record. Where functions only choose among values, it says which input each
+output is (`winners`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from spark_agent.worker.operator import Operator
 from spark_agent.worker.operators.adapters import Order
 from spark_agent.worker.operators.narrow import report
 from spark_agent.worker.position_streams import CHUNK, Stream
+from spark_agent.worker.winners import ALONE, LOST, Winners
 
 if TYPE_CHECKING:
     from spark_agent.worker.task_run import TaskRun
@@ -44,6 +46,8 @@ class Combine(Operator):
     role = "combine"
     node_name = "combine"
     records_between_looks = 2 * CHUNK
+    #: May its functions choose among the values of a key?
+    may_choose = True
 
     def __init__(self, functions: Any, memory: float, serializer: Any, order: Order) -> None:
         self.functions, self.memory, self.serializer, self.order = functions, memory, serializer, order
@@ -113,6 +117,50 @@ class Combine(Operator):
                 report(error)
             noted.append(code)
 
+    def choosing(self) -> tuple[Callable[[Any], Any] | None, Callable[[Any, Any], Any]]:
+        """What makes the first value of a key, None if that is the value, and what merges another into it."""
+        return self.functions.createCombiner, self.functions.mergeValue
+
+    def choose_pairs(
+        self,
+        records: Iterable[Any],
+        codes: dict[Any, int],
+        combined: list[Any],
+        noted: list[int],
+        winners: Winners,
+    ) -> None:
+        """`merge_pairs` that also keeps the winners. Of two that are the same object the earlier one wins."""
+        (create, combine), size = self.choosing(), len(combined)
+        positions, first = winners.positions, winners.first
+        for key, value in records:
+            code = codes[key]
+            try:
+                if code < size:
+                    old = combined[code]
+                    new = combine(old, value)
+                    if new is old:
+                        if positions[code] <= ALONE:
+                            positions[code] = ALONE - positions[code]
+                    else:
+                        combined[code] = new
+                        if new is not value:
+                            positions[code] = LOST
+                            winners.lost += 1
+                        elif positions[code] != LOST:
+                            positions[code] = first + len(noted)
+                else:
+                    new = value if create is None else create(value)
+                    combined.append(new)
+                    size += 1
+                    if new is value:
+                        positions.append(ALONE - first - len(noted))
+                    else:
+                        positions.append(LOST)
+                        winners.lost += 1
+            except StopIteration as error:
+                report(error)
+            noted.append(code)
+
     def merge_while_derived(
         self,
         key_texts: KeyTexts,
@@ -149,6 +197,7 @@ class CombineLists(Combine):
 
     role = ""
     node_name = "combinelists"
+    may_choose = False
 
     def merge_pairs(
         self, records: Iterable[Any], codes: dict[Any, int], combined: list[Any], noted: list[int]
@@ -181,6 +230,9 @@ class Merge(Combine):
         merged = super().capture(run, records)
         return run.texts(self.order.node, contract.KEYS).keys_through(merged)
 
+    def choosing(self) -> tuple[Callable[[Any], Any] | None, Callable[[Any, Any], Any]]:
+        return None, self.functions.mergeCombiners
+
     def merge_pairs(
         self, records: Iterable[Any], codes: dict[Any, int], combined: list[Any], noted: list[int]
     ) -> None:
@@ -202,6 +254,7 @@ class Group(Merge):
     """The reduce side of groupByKey: a Merge of lists; what spilled is read again group by group."""
 
     node_name = "group"
+    may_choose = False
     #: Lists grow with every record: look at the memory more often.
     records_between_looks = 1_000
 
@@ -223,28 +276,29 @@ def _merge(operation: Combine, run: TaskRun, merger: Any, records: Any) -> Itera
     stream = run.stream(operation.node, contract.CODES)
     buffer = stream.buffers[0]
     source = iter(records)
+    winners = Winners() if operation.may_choose and run.plan.settings.is_explained else None
     batch: float = merger.batch  # Spark's rule: look at the memory early, then ever less often
     key_texts = run.derived.keys.get(operation.node)
     if key_texts is not None:
         key_texts.follow(stream, codes)
-    # Records are pulled one frame further in: in `merge_pairs`.
+    # Records are pulled one frame further in than those of `_merge_batch`: in `merge_pairs`.
     note = CulpritNote(
         operation.node, lambda _variables: stream.inputs(), is_certain_in=_is_of_one_input, depth=1
     )
     while True:
         before, size = len(buffer), int(batch)
         pairs = islice(source, size)
-        if key_texts is not None:
-            with note:
-                underivable = operation.merge_while_derived(key_texts, pairs, codes, combined, buffer)
-            if underivable is not None:
-                source, key_texts = key_texts.stop(stream, chain((underivable,), source)), None
-                continue
-        with note:
-            operation.merge_pairs(pairs, codes, combined, buffer)
+        if winners is not None:
+            winners.first = stream.inputs() - before
+        underivable = _merge_batch(operation, note, key_texts, winners, pairs, codes, combined, buffer)
+        if key_texts is not None and underivable is not None:
+            source, key_texts = key_texts.stop(stream, chain((underivable,), source)), None
+            continue
         is_end = len(buffer) - before < size
         is_any = len(buffer) > 0
         stream.flush()
+        if winners is not None and not winners.are_worth_it(stream.inputs()):
+            winners = None
         batch = min(batch * 1.5, operation.records_between_looks)
         if is_any and get_used_memory() >= merger.memory_limit:
             merger.data.update(zip(codes, combined, strict=True))
@@ -255,9 +309,36 @@ def _merge(operation: Combine, run: TaskRun, merger: Any, records: Any) -> Itera
             rest = iter(()) if is_end else source  # which may not like to be asked again
             return _merge_spilled(operation, run, merger, stream, codes, rest)
         if is_end:
+            if winners is not None:
+                winners.send(run, operation.node, combined)
             merger.data = dict(zip(codes, combined, strict=True))
             merged: Iterator[Any] = merger.items()
             return merged if not operation.drops_groups else _surviving(operation, run, merged)
+
+
+def _merge_batch(
+    operation: Combine,
+    note: CulpritNote,
+    key_texts: KeyTexts | None,
+    winners: Winners | None,
+    pairs: Iterator[Any],
+    codes: dict[Any, int],
+    combined: list[Any],
+    noted: list[int],
+) -> tuple[Any, Any] | None:
+    """Merge `pairs`; gives the first one whose key does not say its values, if one of them must be."""
+    with note:
+        if key_texts is not None and winners is not None:
+            derivable = key_texts.derivable(pairs, codes)
+            operation.choose_pairs(derivable, codes, combined, noted, winners)
+            return derivable.underivable
+        if key_texts is not None:
+            return operation.merge_while_derived(key_texts, pairs, codes, combined, noted)
+        if winners is not None:
+            operation.choose_pairs(pairs, codes, combined, noted, winners)
+        else:
+            operation.merge_pairs(pairs, codes, combined, noted)
+    return None
 
 
 def _surviving(operation: Combine, run: TaskRun, pairs: Iterator[Any]) -> Iterator[Any]:

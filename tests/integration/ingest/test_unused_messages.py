@@ -1,4 +1,4 @@
-"""What the store takes though no answer uses it yet: answers are the same with and without it."""
+"""What is stored beside flows and texts: traces and lists are the same with and without it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def asked(tmp_path: Path) -> LineageQueries:
     return questions_of(tmp_path, splits_of(tmp_path / "in.txt"), [4])
 
 
-def test_blocks_and_events_that_no_answer_uses_change_no_answer(
+def test_blocks_and_events_that_no_trace_uses_change_no_answer(
     asked: LineageQueries, tmp_path: Path
 ) -> None:
     before = answers(asked)
@@ -70,7 +70,7 @@ def test_blocks_and_events_that_no_answer_uses_change_no_answer(
         )
     ]
     written = store.write_flows(flow_batch("more/flow-0", messages(*unused)))
-    assert (written.rows, written.repeated) == (0, 0)
+    assert (written.rows, written.repeated) == (3 * 4, 0)
     assert len(store.receipts(APP)) == len(unused)
     store.write_events(event_batch("more/node-0", messages(*EVENTS)))
     assert {message["type"] for message in store.events(APP)} >= {"type_of_later", "alive", "columns"}

@@ -56,26 +56,27 @@ def test_a_block_that_another_process_stored_meanwhile_is_known(folder: Path) ->
     assert sorted(first.receipts(APP)) == [(1, 0), (1, 1), (1, 2)]
 
 
-@pytest.mark.parametrize("steps", [1, 2])
+@pytest.mark.parametrize("steps", [1, 2, 3])
 def test_a_crash_between_the_tables_loses_and_doubles_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
-    texts = {"text": [("str", "a")]}
-    batch = flows(block(seq=0), block(seq=1, relation=contract.KEYS, columns=texts))
+    others = (
+        block(seq=1, relation=contract.KEYS, columns={"text": [("str", "a")]}),
+        block(seq=3, relation=contract.WINNERS, columns={"out": [0], "in": [7]}),
+    )
+    batch = flows(block(seq=0), *others)
     crashing = DeltaFlowStore(folder)
-    for name in ["flows", "records", "blocks"][steps:]:
+    for name in ["flows", "records", "annotations", "blocks"][steps:]:
         monkeypatch.setattr(crashing._tables[name], "append", _crash)
     with pytest.raises(RuntimeError):
         crashing.write_flows(batch)
     store = DeltaFlowStore(folder)
     assert store.offset(SOURCE) is None
     # The batch comes again, cut differently, and with a copy of a block in it.
-    store.write_flows(
-        flows(block(seq=0), block(seq=1, relation=contract.KEYS, columns=texts), block(seq=0), block(seq=2))
-    )
-    assert sorted(store.receipts(APP)) == [(1, 0), (1, 1), (1, 2)]
+    store.write_flows(flows(block(seq=0), *others, block(seq=0), block(seq=2)))
+    assert sorted(store.receipts(APP)) == [(1, 0), (1, 1), (1, 2), (1, 3)]
     assert sorted(row["in_pos"] for row in rows(store, "flows")) == [0, 1, 20, 21]
-    assert len(rows(store, "records")) == 1
+    assert len(rows(store, "records")) == len(rows(store, "annotations")) == 1
 
 
 def _crash(*_: object, **__: object) -> None:
@@ -242,13 +243,18 @@ TEXTS = {"text": [("str", "a")]}
 MESSAGES = [
     message
     for seq in range(0, 8, 2)
-    for message in (block(seq=seq), block(seq=seq + 1, relation=contract.KEYS, columns=TEXTS))
+    for message in (
+        block(seq=seq),
+        block(seq=seq + 1, relation=contract.KEYS, columns=TEXTS)
+        if seq % 4
+        else block(seq=seq + 1, relation=contract.WINNERS, columns={"out": [seq], "in": [1]}),
+    )
 ]
 
 
 @pytest.mark.parametrize("cuts", [(3,), (6,), (3, 6), (8,), (2, 8)])
 @pytest.mark.parametrize("is_after", [False, True])
-@pytest.mark.parametrize("table", ["flows", "records", "blocks"])
+@pytest.mark.parametrize("table", ["flows", "records", "annotations", "blocks"])
 def test_an_owner_that_hangs_in_the_middle_of_a_batch_and_the_next_one_store_everything_once(
     folder: Path, monkeypatch: pytest.MonkeyPatch, table: str, is_after: bool, cuts: tuple[int, ...]
 ) -> None:

@@ -179,6 +179,7 @@ def test_processes_share_a_store_in_s3_and_maintenance_works_on_it(bucket: str, 
         "blocks": 1,
         "flows": 1,
         "records": 0,
+        "annotations": 0,
     }
     assert said[-1] == "20 files that nothing named any more are removed"
     one_pass(Maintenance(store), MaintenanceOptions(delete=(APP,), file_hours=0), said.append)

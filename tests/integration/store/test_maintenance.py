@@ -33,6 +33,7 @@ from tests.support.lineage_messages import APP, block, event
 NOW = 2_000_000_000.0
 CONTEXT = multiprocessing.get_context("spawn")  # a fork would take the library's threads along, dead
 BATCHES = 6
+CONTENTS = ("flows", "records", "annotations")
 
 
 @pytest.fixture
@@ -48,7 +49,11 @@ def fill(store: FlowStore, application_id: str = APP, *, is_ended: bool = True, 
             flows(
                 block(1 + at % 2, at // 2, application_id=application_id, base_out=100 - at),
                 block(7, at, contract.KEYS, texts, application_id=application_id, base_out=2 * at),
-                first=2 * at,
+                block(
+                    *(7, BATCHES + at, contract.WINNERS, {"out": [100 - at], "in": [at]}),
+                    application_id=application_id,
+                ),
+                first=3 * at,
                 source=f"{prefix}{application_id}/flow-0",
             )
         )
@@ -62,7 +67,7 @@ def fill(store: FlowStore, application_id: str = APP, *, is_ended: bool = True, 
             blocks=blocks,
             time=50,
         )
-        for run, blocks in ((1, 3), (2, 3), (7, 6))
+        for run, blocks in ((1, 3), (2, 3), (7, 2 * BATCHES))
     ]
     if is_ended:
         last.append(event(contract.APPLICATION_ENDED, application_id=application_id, time=99))
@@ -92,12 +97,16 @@ def run_pass(store: DeltaFlowStore, graph: MemoryGraph | None = None, **options:
 def test_compaction_leaves_one_sorted_file_of_each_table_with_the_same_rows(folder: Path) -> None:
     store = DeltaFlowStore(folder)
     fill(store)
-    assert files(store) == {"events": 7, "blocks": 6, "flows": 6, "records": 6}
+    assert files(store) == {"events": 7, **dict.fromkeys(("blocks", *CONTENTS), 6)}
     [said] = run_pass(store)
-    assert said.startswith("app-1: compacted events, blocks, flows, records: 25 files to 4")
+    assert said.startswith("app-1: compacted events, blocks, flows, records, annotations: 31 files to 5")
     assert files(store) == dict.fromkeys(TABLES, 1)
     assert state(store) == state(DeltaFlowStore(folder)) == oracle(APP)
-    keys = {"flows": ("node", "run", "out_pos", "in_pos"), "records": ("node", "run", "kind", "pos")}
+    keys = {
+        "flows": ("node", "run", "out_pos", "in_pos"),
+        "records": ("node", "run", "kind", "pos"),
+        "annotations": ("node", "run", "relation", "pos"),
+    }
     for table, columns in keys.items():
         [path] = store.files(table, APP)
         held = [tuple(row[name] for name in columns) for row in pq.ParquetFile(path).read().to_pylist()]
@@ -136,7 +145,7 @@ def test_events_of_an_application_that_still_runs_are_compacted_once_they_are_in
     monkeypatch.setattr(maintenance_pass, "MAX_EVENT_FILES", 6)
     [said] = run_pass(store, quiet_hours=1)
     assert said.startswith("app-1: compacted events: 7 files to 1")
-    assert files(store) == {"events": 1, "blocks": 6, "flows": 6, "records": 6}
+    assert files(store) == {"events": 1, **dict.fromkeys(("blocks", *CONTENTS), 6)}
 
 
 def test_compacted_files_are_laid_out_as_fresh_ones(folder: Path) -> None:
@@ -176,10 +185,10 @@ def test_offsets_and_known_blocks_outlive_a_compaction(folder: Path) -> None:
     other = DeltaFlowStore(folder)
     run_pass(other)
     source = f"{APP}/flow-0"
-    assert store.offset(source) == DeltaFlowStore(folder).offset(source) == 2 * BATCHES
+    assert store.offset(source) == DeltaFlowStore(folder).offset(source) == 3 * BATCHES
     for each in (store, DeltaFlowStore(folder)):
         assert each.write_flows(flows(block(1, 0), source=source)) == Written(repeated=1)
-    sent_again = flows(block(1, 0), first=2 * BATCHES, source=source)
+    sent_again = flows(block(1, 0), first=3 * BATCHES, source=source)
     assert DeltaFlowStore(folder).write_flows(sent_again) == Written(repeated=1)
     assert state(store) == oracle(APP)
 
@@ -192,7 +201,7 @@ def test_a_reader_of_an_older_snapshot_goes_on_until_old_files_are_removed(folde
     run_pass(store)
     query = f"SELECT count(*) FROM read_parquet({held!r})"
     assert duckdb.sql(query).fetchall() == [(len(before),)]
-    assert run_pass(store, file_hours=0) == ["25 files that nothing named any more are removed"]
+    assert run_pass(store, file_hours=0) == ["31 files that nothing named any more are removed"]
     assert not any(Path(path).exists() for path in held)
     assert state(store) == oracle(APP)
     assert run_pass(store, file_hours=0) == []
@@ -217,7 +226,7 @@ def test_rows_that_come_meanwhile_make_it_give_way_and_nothing_is_lost(
 ) -> None:
     store = DeltaFlowStore(folder)
     fill(store)
-    late = flows(block(9), first=2 * BATCHES, source=f"{APP}/flow-0")
+    late = flows(block(9), first=3 * BATCHES, source=f"{APP}/flow-0")
     expected = MemoryFlowStore()
     fill(expected)
     expected.write_flows(late)
@@ -297,30 +306,30 @@ def _kill(folder: Path, at: int, *, is_after: bool, options: MaintenanceOptions)
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("is_after", [False, True])
-@pytest.mark.parametrize("at", range(6))
+@pytest.mark.parametrize("at", range(7))
 def test_a_compaction_that_is_killed_loses_and_doubles_nothing(folder: Path, at: int, is_after: bool) -> None:
     store = DeltaFlowStore(folder)
     fill(store)
     fill(store, "app-2", prefix="b")
-    # Commits 0 to 3 are the tables of app-1, 4 and 5 the first of app-2.
+    # Commits 0 to 4 are the tables of app-1, 5 and 6 the first of app-2.
     _kill(folder, at, is_after=is_after, options=MaintenanceOptions())
     assert state(store) == state(DeltaFlowStore(folder)) == oracle(APP, "app-2")
     run_pass(store, file_hours=0)
     assert files(store) == files(store, "app-2") == dict.fromkeys(TABLES, 1)
     assert state(store) == oracle(APP, "app-2")
-    assert len(list(folder.glob("*/*/*.parquet"))) == 8
+    assert len(list(folder.glob("*/*/*.parquet"))) == 2 * len(TABLES)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("is_after", [False, True])
-@pytest.mark.parametrize("table", range(4))
+@pytest.mark.parametrize("table", range(len(TABLES)))
 def test_a_removal_of_old_files_that_is_killed_loses_nothing(
     folder: Path, table: int, is_after: bool
 ) -> None:
     store = DeltaFlowStore(folder)
     fill(store)
-    # Commits 0 to 3 compact; then each table is asked what may go, and rid of it.
-    _kill(folder, 5 + 2 * table, is_after=is_after, options=MaintenanceOptions(file_hours=0))
+    # Commits 0 to 4 compact; then each table is asked what may go, and rid of it.
+    _kill(folder, 6 + 2 * table, is_after=is_after, options=MaintenanceOptions(file_hours=0))
     assert state(store) == state(DeltaFlowStore(folder)) == oracle(APP)
     run_pass(store, file_hours=0)
     assert state(store) == oracle(APP)
@@ -329,7 +338,7 @@ def test_a_removal_of_old_files_that_is_killed_loses_nothing(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("is_after", [False, True])
-@pytest.mark.parametrize("at", range(5))
+@pytest.mark.parametrize("at", range(6))
 def test_a_deletion_that_is_killed_is_finished_by_the_next_pass(
     folder: Path, at: int, is_after: bool
 ) -> None:
@@ -402,7 +411,7 @@ def test_compactions_beside_writers_of_other_processes_lose_and_double_nothing(f
     assert state(store) == state(expected)
     assert files(store, "app-0") == dict.fromkeys(TABLES, 1)  # those that nobody wrote had their turn
     run_pass(store, quiet_hours=1e-9, file_hours=0)
-    assert files(store) == {**dict.fromkeys(TABLES, 1), "records": 0}
+    assert files(store) == {**dict.fromkeys(TABLES, 1), "records": 0, "annotations": 0}
     assert state(store) == state(expected)
 
 

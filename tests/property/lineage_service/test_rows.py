@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from lineage_service.decode.rows import BlockRows, row_of_event, rows_of_block
 from lineage_service.store.tables import (
     BATCH_ROWS,
+    annotation_batches,
     events_batch,
     flow_batches,
     receipts_batch,
@@ -180,7 +181,7 @@ def test_codes_of_any_width_are_sorted_with_their_inputs(pairs: list[tuple[int, 
 
 
 @given(st.lists(st.integers(0, 2**63 - 1), max_size=5), st.integers(0, 100), st.booleans())
-def test_what_no_answer_uses_is_checked_and_leaves_a_receipt_and_no_row(
+def test_what_is_no_flow_and_no_text_becomes_rows_of_its_own(
     numbers: list[int], base: int, is_sparse: bool
 ) -> None:
     blocks = [
@@ -193,11 +194,21 @@ def test_what_no_answer_uses_is_checked_and_leaves_a_receipt_and_no_row(
     assert [*flow_batches(decoded), *record_batches(decoded)] == []
     receipts = receipts_batch(decoded).to_pylist()
     assert [(receipt["relation"], receipt["seq"], receipt["rows"]) for receipt in receipts] == [
-        ("winners", 0, 0),
-        ("digests", 1, 0),
-        ("digests", 2, 0),
+        ("winners", 0, len(numbers)),
+        ("digests", 1, len(numbers)),
+        ("digests", 2, len(numbers)),
         ("groups", 3, 0),
     ]
+    wanted = [
+        *(("digests", *pair) for pair in [*enumerate(numbers, base), *zip(numbers, numbers, strict=True)]),
+        *(("winners", *pair) for pair in zip(numbers, numbers[::-1], strict=True)),
+    ]
+    batches = list(annotation_batches(decoded))
+    said = [row for batch in batches for row in batch.to_pylist()]
+    found = [(row["relation"], row["pos"], row["value"]) for row in said]
+    assert sorted(found) == sorted(wanted)
+    assert [pair[:2] for pair in found] == sorted(pair[:2] for pair in found)
+    assert max((batch.num_rows for batch in batches), default=0) <= BATCH_ROWS
 
 
 WILD = st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2, 127, 128, 2**53 - 1, 2**53, 2**63 - 1, 2**63])
@@ -235,7 +246,10 @@ def wild_messages(draw: st.DrawFn) -> bytes:
 def test_a_block_becomes_rows_or_is_refused(message: bytes) -> None:
     with contextlib.suppress(ContractError):
         block = rows_of_block(message)
-        batches = [*flow_batches([block]), *record_batches([block]), receipts_batch([block])]
+        batches = [
+            *(*flow_batches([block]), *record_batches([block]), *annotation_batches([block])),
+            receipts_batch([block]),
+        ]
         assert sum(batch.num_rows for batch in batches) == block.rows + 1
         assert max(map(last_position, batches)) < 2**63
 

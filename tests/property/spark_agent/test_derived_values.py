@@ -19,7 +19,7 @@ from spark_agent.delivery.settings import AgentSettings
 from spark_agent.worker import derived_values
 from spark_agent.worker.operators import narrow
 from spark_agent.worker.operators.adapters import Order
-from spark_agent.worker.operators.aggregate import Combine
+from spark_agent.worker.operators.aggregate import Combine, Functions
 from spark_agent.worker.operators.narrow import FlatMap, Map
 from spark_agent.worker.pipeline import Capture
 from spark_agent.worker.plan import Plan
@@ -37,6 +37,7 @@ class Sender:
 
     def __init__(self) -> None:
         self.texts: Texts = {}
+        self.winners: dict[int, int] = {}
         self.blocks = 0
 
     def send(self, _topic: str, _partition: int, _key: bytes, message: bytes, _delivery: object) -> None:
@@ -47,6 +48,8 @@ class Sender:
             texts = self.texts.setdefault(block.node, [])
             assert block.base_out == len(texts)
             texts += block.columns["text"]
+        elif block.relation == contract.WINNERS:
+            self.winners.update(zip(block.columns["out"], block.columns["in"], strict=True))
 
     def flush(self, delivery: producer.Delivery) -> int:
         assert not delivery.failed
@@ -181,9 +184,9 @@ KEYS = (
 )
 
 
-def by_key() -> tuple[Combine, Order]:
+def by_key(functions: Any = LISTS) -> tuple[Combine, Order]:
     order = Order()
-    return Combine(LISTS, 1 << 20, CPickleSerializer(), order), order
+    return Combine(functions, 1 << 20, CPickleSerializer(), order), order
 
 
 PAIRS: dict[str, Callable[[Any], Any]] = {
@@ -212,6 +215,21 @@ def test_values_before_a_combine_have_their_texts(name: str, keys: list[Any], li
         assert sender.texts.get(node, []) == [received(value, limit) for value in wanted]
     everything = [*keys, *pairs, *groups.items()]
     assert cut == sum(len(contract.whole_text(value, limit)[1]) > limit for value in everything)
+
+
+@given(keys=KEYS, limit=LIMITS)
+def test_values_before_a_combine_that_chooses_have_their_texts(keys: list[Any], limit: int) -> None:
+    """As `distinct` does; it also keeps the winners."""
+    first = Functions(lambda value: value, lambda one, _: one, lambda one, _: one)
+    pairs = [(key, None) for key in keys]
+    outputs, sender, _ = captured(
+        keys, [Map(lambda key: key), Map(lambda key: (key, None)), *by_key(first)], limit
+    )
+    assert list(map(repr, outputs)) == list(map(repr, dict(pairs).items()))
+    for node, wanted in ((1, keys), (2, pairs), (4, list(dict(pairs).items()))):
+        assert sender.texts.get(node, []) == [received(value, limit) for value in wanted]
+    firsts = {key: keys.index(key) for key in keys if keys.count(key) > 1}
+    assert sender.winners == {list(dict(pairs)).index(key): position for key, position in firsts.items()}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from spark_agent import contract
@@ -53,6 +53,7 @@ class Expected:
 
     flows: list[tuple[Any, ...]] = field(default_factory=list)  # without the application's id
     records: list[tuple[Any, ...]] = field(default_factory=list)
+    annotations: list[tuple[Any, ...]] = field(default_factory=list)
     receipts: list[tuple[Any, ...]] = field(default_factory=list)  # (node, run, split, seq, relation)
     events: list[str] = field(default_factory=list)
     #: Every record of an accepted run, and every way from one to the next, (source, target).
@@ -108,6 +109,16 @@ def at_least_once(messages: Sequence[Sent], chance: Random, copies: float) -> li
     return mixed
 
 
+class _Block(NamedTuple):
+    """One message, the rows that it becomes, and its receipt."""
+
+    sent: Sent
+    flows: list[tuple[Any, ...]]
+    records: list[tuple[Any, ...]]
+    annotations: list[tuple[Any, ...]]
+    receipt: tuple[Any, ...]
+
+
 class _Run:
     """One execution of some operators over a split, with its blocks."""
 
@@ -115,7 +126,7 @@ class _Run:
         self.number = maker.chance.randrange(1, 1 << 53)
         self.split = split
         self._maker = maker
-        self.blocks: list[tuple[Sent, list[tuple[Any, ...]], list[tuple[Any, ...]], tuple[Any, ...]]] = []
+        self.blocks: list[_Block] = []
 
     def add(
         self,
@@ -124,9 +135,10 @@ class _Run:
         columns: dict[str, list[Any]],
         flows: Sequence[tuple[Any, ...]] = (),
         records: Sequence[tuple[Any, ...]] = (),
+        annotations: Sequence[tuple[Any, ...]] = (),
         **bases: int,
     ) -> None:
-        """A block, with the rows that it must become: (out, out_count, in, in_step, in_run) and texts."""
+        """A block, with the rows that it must become: (out, out_count, in, in_step, in_run), texts, winners."""
         seq = len(self.blocks)
         value = block(
             self.number,
@@ -141,10 +153,11 @@ class _Run:
         sent = Sent(is_event=False, partition=self.split % FLOW_PARTITIONS, value=value)
         whose = (node, self.number)
         self.blocks.append(
-            (
+            _Block(
                 sent,
                 [(*whose, *row) for row in flows],
                 [(*whose, *row) for row in records],
+                [(*whose, relation, *row) for row in annotations],
                 (*whose, self.split, seq, relation),
             )
         )
@@ -249,6 +262,11 @@ class _Maker:
                 columns = {"code": codes[start : start + PIECE]}
                 flows = [(code, 1, start + at, 0, None) for at, code in enumerate(columns["code"])]
                 made.add(SUMS, contract.CODES, columns, flows, base_in=start)
+            winners = {code: at for at, code in enumerate(codes)}
+            for start in range(0, groups, PIECE):
+                piece_of = [(code, winners[code]) for code in range(start, start + PIECE) if code in winners]
+                columns = {"out": [code for code, _ in piece_of], "in": [at for _, at in piece_of]}
+                made.add(SUMS, contract.WINNERS, columns, annotations=piece_of)
             keys = [("int", str(group)) for group in range(groups)]
             for start in range(0, groups, PIECE):
                 texts = keys[start : start + PIECE]
@@ -305,12 +323,13 @@ class _Maker:
         self.expected.whole.add(target)
         self.expected.ways.add((source, target))
 
-    def _keep(self, blocks: Sequence[tuple[Sent, Any, Any, Any]]) -> None:
-        for sent, flows, records, receipt in blocks:
-            self.messages.append(sent)
-            self.expected.flows += flows
-            self.expected.records += records
-            self.expected.receipts.append(receipt)
+    def _keep(self, blocks: Sequence[_Block]) -> None:
+        for kept in blocks:
+            self.messages.append(kept.sent)
+            self.expected.flows += kept.flows
+            self.expected.records += kept.records
+            self.expected.annotations += kept.annotations
+            self.expected.receipts.append(kept.receipt)
 
     def _event(self, event_type: str, **fields: Any) -> None:
         number = len(self.expected.events)

@@ -21,7 +21,7 @@ from lineage_service.kafka.group_member import KafkaSubscription
 from lineage_service.store import delta_table
 
 #: In the order of the protocol of a batch (lineage_service/ingest/consumer.py).
-PLACES = ("dead_letters", "flows", "records", "blocks", "events", "graph", "offsets")
+PLACES = ("dead_letters", "flows", "records", "annotations", "blocks", "events", "graph", "offsets")
 POINTS = tuple(f"{when}:{place}" for place in PLACES for when in ("before", "after"))
 
 

@@ -21,6 +21,7 @@ from tests.support.soak.applications import Application
 _COLUMNS = {
     "flows": ("node", "run", "out_pos", "out_count", "in_pos", "in_step", "in_run"),
     "records": ("node", "run", "pos", "kind", "type", "text"),
+    "annotations": ("node", "run", "relation", "pos", "value"),
     "blocks": ("node", "run", "split", "seq", "relation"),
     "events": ("body",),
 }
@@ -36,6 +37,7 @@ def store_differences(folder: Path, applications: Sequence[Application]) -> list
         rows = {
             "flows": application.expected.flows,
             "records": application.expected.records,
+            "annotations": application.expected.annotations,
             "blocks": application.expected.receipts,
             "events": [(body,) for body in application.expected.events],
         }

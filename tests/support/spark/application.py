@@ -67,7 +67,7 @@ class ParquetStore:
     def rows(self, application_id: str) -> Mapping[str, int]:
         return {
             table: sum(pq.read_metadata(path).num_rows for path in self.files(table, application_id))
-            for table in ("flows", "records")
+            for table in ("flows", "records", "annotations")
         }
 
     def files(self, table: str, application_id: str) -> Sequence[str]:
@@ -187,6 +187,7 @@ def application_of(nodes: Sequence[bytes], flows: Sequence[bytes], folder: Path)
     for name, batches in (
         ("flows", list(tables.flow_batches(block_rows))),
         ("records", list(tables.record_batches(block_rows))),
+        ("annotations", list(tables.annotation_batches(block_rows))),
         ("blocks", [tables.receipts_batch(block_rows)] if block_rows else []),
     ):
         if batches:

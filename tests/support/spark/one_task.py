@@ -46,6 +46,15 @@ class Ran:
         """Of the outputs of a node; empty of one that is an identity in this task."""
         return _origins(block for block in self.blocks if block.node == node)
 
+    def winners(self, node: int) -> dict[int, int]:
+        """Of the outputs of a node that have one, the input that decides it alone."""
+        return {
+            output: position
+            for block in self.blocks
+            if (block.node, block.relation) == (node, contract.WINNERS)
+            for output, position in zip(block.columns["out"], block.columns["in"], strict=True)
+        }
+
     def of_chain(self, nodes: int, outputs: int | None = None) -> list[list[int]]:
         """The inputs of the chain that each of its outputs comes from; `outputs` if they leave in batches."""
         outputs = len(self.outputs) if outputs is None else outputs
@@ -61,11 +70,11 @@ class Ran:
         return [reached[position] for position in range(outputs)]
 
 
-def run_chain(records: Iterable[Any], *operators: Operator) -> Ran:
+def run_chain(records: Iterable[Any], *operators: Operator, **settings: Any) -> Ran:
     """Capture a chain of operators, pull all of it, and read back what was captured."""
     plan = Plan(
         application_id="app",
-        settings=AgentSettings(bootstrap_servers="nowhere:1"),
+        settings=AgentSettings(bootstrap_servers="nowhere:1", **settings),
         flow_partitions=1,
         input_node=0,
         reads_shuffle=False,

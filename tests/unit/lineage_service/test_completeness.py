@@ -114,11 +114,25 @@ def test_signs_of_life_and_events_of_later_types_are_not_missed_and_not_counted(
 def test_blocks_of_relations_that_no_answer_uses_make_their_run_complete() -> None:
     receipts = [
         Receipt(run=7, seq=0, node=1, relation=contract.POSITIONS, rows=4),
-        Receipt(run=7, seq=1, node=1, relation=contract.WINNERS, rows=0),
+        Receipt(run=7, seq=1, node=1, relation=contract.GROUPS, rows=0),
     ]
     assert lost_rows(receipts, {"flows": 4}) == {}
     pairs = [(receipt_row.run, receipt_row.seq) for receipt_row in receipts]
     assert completeness([STARTED, committed(7, 2), ended(runs=1)], pairs).is_complete
+
+
+def test_lost_rows_of_each_table_are_counted() -> None:
+    receipts = [
+        Receipt(run=7, seq=0, node=1, relation=contract.CODES, rows=4),
+        Receipt(run=7, seq=1, node=1, relation=contract.WINNERS, rows=2),
+        Receipt(run=7, seq=2, node=1, relation=contract.DIGESTS, rows=3),
+        Receipt(run=7, seq=3, node=1, relation=contract.KEYS, rows=1),
+    ]
+    assert lost_rows(receipts, {"flows": 4, "records": 1, "annotations": 5}) == {}
+    assert lost_rows(receipts, {"flows": 4, "records": 1, "annotations": 4}) == {"annotations": 1}
+    assert lost_rows(receipts, {}) == {"flows": 4, "records": 1, "annotations": 5}
+    # An earlier service has stored the receipt alone.
+    assert lost_rows([Receipt(run=7, seq=1, node=1, relation=contract.WINNERS, rows=0)], {}) == {}
 
 
 def test_a_run_that_failed_is_no_run_that_counts() -> None:

@@ -1,0 +1,78 @@
+"""The winners of a merge by key: of each output the one input whose value it is.
+
+A function that returns one of its arguments, the very object, has chosen it: a minimum, the latest, the
+first. If it did so at every merge of a key, the other inputs of the key do not matter: alone, the winner gives
+the same value. Promises winners only of values that cannot change, since a function may also return an
+argument that it has changed. Knows nothing of how records are merged.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from spark_agent import contract
+from spark_agent.worker.position_streams import pieces
+
+if TYPE_CHECKING:
+    from spark_agent.worker.task_run import TaskRun
+
+#: What stands for a key of which a merge gave something new.
+LOST = -1
+#: A position `p` of an input that is the only one of its key yet stands as ALONE - p.
+ALONE = -2
+
+_DEEPEST = 32
+_PLAIN = frozenset(
+    (int, float, complex, bool, str, bytes, type(None), Decimal, date, datetime, time, timedelta, timezone)
+)
+
+
+class Winners:
+    """The winners of one merge that has not ended yet.
+
+    `positions` has one entry for each key, by its code: the position of the input that its value is. Who
+    merges appends and replaces them, and counts in `lost` the merges that gave something new. It is on the
+    way of every record, so that these are no calls.
+    """
+
+    __slots__ = ("first", "lost", "positions")
+
+    def __init__(self) -> None:
+        self.positions: list[int] = []
+        self.first = 0  # the position of the first input of the batch that is being merged
+        self.lost = 0
+
+    def are_worth_it(self, inputs: int) -> bool:
+        """Was most of what `inputs` were merged into chosen? A function that adds never chooses."""
+        return 2 * self.lost <= inputs - len(self.positions)
+
+    def send(self, run: TaskRun, node: int, values: Sequence[Any]) -> None:
+        """Send those of `node`, which gives `values`, one for each key. Keys of one input need none."""
+        outputs, inputs = array("Q"), array("Q")
+        for code, position in enumerate(self.positions):
+            if position >= 0 and is_immutable(values[code]):
+                outputs.append(code)
+                inputs.append(position)
+        for piece in pieces(contract.WINNERS, [outputs, inputs]) if outputs else ():
+            run.emit(node, contract.WINNERS, 0, 0, {"out": piece[0], "in": piece[1]})
+
+
+def is_immutable(value: Any, depth: int = _DEEPEST) -> bool:
+    """Can nobody change the value? Objects of users' classes count as changing, named tuples do not."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return True
+    # An instance of a subclass of tuple has nothing of its own beside its items if it has no __dict__.
+    is_tuple = kind is tuple or (issubclass(kind, tuple) and (kind.__dictoffset__ == 0 or _is_row(kind)))
+    if not is_tuple and kind is not frozenset:
+        return False
+    return depth > 0 and all(is_immutable(item, depth - 1) for item in value)
+
+
+def _is_row(kind: type) -> bool:
+    """PySpark's, which refuses to have its fields set."""
+    return kind.__module__ == "pyspark.sql.types" and kind.__qualname__ == "Row"
