@@ -29,7 +29,7 @@ import psutil
 
 from perf.capture import processes, report
 from perf.capture.broker import Broker
-from perf.capture.cases import CASES, DETAILED, LINEAGE, MODES, PACED, PARTS, WORKLOADS, Case
+from perf.capture.cases import CASES, DETAILED, LINEAGE, MODES, PACED, PARTS, UNEXPLAINED, WORKLOADS, Case
 from perf.capture.drivers import ROOT, Driver, JobError, UnmirroredError, digest
 from perf.capture.report import Run
 
@@ -164,7 +164,7 @@ def _parser() -> argparse.ArgumentParser:
         "--modes",
         nargs="+",
         choices=MODES,
-        default=[mode for mode in MODES if mode not in (*PARTS, PACED)],
+        default=[mode for mode in MODES if mode not in (*PARTS, PACED, UNEXPLAINED)],
         metavar="MODE",
         help=f"of {', '.join(MODES)}",
     )

@@ -15,13 +15,15 @@ STOCK, LINEAGE, NOLIN, DETAILED = "stock", "lineage", "nolin", "detailed"
 CARRIED, CAPTURED, ENCODED = PARTS = ("carried", "captured", "encoded")
 #: Lineage with the thread that looks which records take long.
 PACED = "paced"
-MODES = (STOCK, LINEAGE, NOLIN, DETAILED, *PARTS, PACED)
+UNEXPLAINED = "unexplained"
+MODES = (STOCK, LINEAGE, NOLIN, DETAILED, *PARTS, PACED, UNEXPLAINED)
 #: The ratios of CPU seconds that are published: a name and the two modes.
 RATIOS: Mapping[str, tuple[str, str]] = {
     "lineage/stock": (LINEAGE, STOCK),
     "lineage/nolin": (LINEAGE, NOLIN),
     "detailed/stock": (DETAILED, STOCK),
     "paced/lineage": (PACED, LINEAGE),
+    "lineage/unexplained": (LINEAGE, UNEXPLAINED),
     **{f"{part}/stock": (part, STOCK) for part in PARTS},
 }
 
@@ -85,6 +87,13 @@ CASES: Mapping[str, Case] = {
             inputs=_ZIPF,
             targets={"lineage/stock": 0.90, "lineage/nolin": 1.05, "detailed/stock": 1.20},
             bytes_per_flow=0.45,
+        ),
+        Case(
+            name="extremes",
+            title="Longest lines of words",
+            job="extremes.py",
+            inputs=_ZIPF,
+            targets={"lineage/unexplained": 1.02},
         ),
         Case(
             name="grep",

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from perf.capture import processes
-from perf.capture.cases import DETAILED, LINEAGE, PACED, PARTS
+from perf.capture.cases import DETAILED, LINEAGE, PACED, PARTS, UNEXPLAINED
 from perf.capture.driver import KEY
 
 ROOT = Path(__file__).parents[2]
@@ -61,8 +61,9 @@ class Driver:
         conf = {
             "spark.ui.enabled": "false",
             "spark.driver.memory": memory,
-            "spark.lineage.enabled": str(mode in (LINEAGE, DETAILED, PACED, *PARTS)).lower(),
+            "spark.lineage.enabled": str(mode in (LINEAGE, DETAILED, PACED, UNEXPLAINED, *PARTS)).lower(),
             "spark.lineage.pace": str(mode == PACED).lower(),
+            "spark.lineage.explain": "off" if mode == UNEXPLAINED else "auto",
             "spark.lineage.detailed": str(mode == DETAILED).lower(),
             "spark.lineage.kafka.bootstrap.servers": bootstrap_servers,
         }

@@ -52,13 +52,18 @@ class Winners:
 
     def send(self, run: TaskRun, node: int, values: Sequence[Any]) -> None:
         """Send those of `node`, which gives `values`, one for each key. Keys of one input need none."""
-        outputs, inputs = array("Q"), array("Q")
-        for code, position in enumerate(self.positions):
-            if position >= 0 and is_immutable(values[code]):
-                outputs.append(code)
-                inputs.append(position)
-        for piece in pieces(contract.WINNERS, [outputs, inputs]) if outputs else ():
-            run.emit(node, contract.WINNERS, 0, 0, {"out": piece[0], "in": piece[1]})
+        won = [
+            (code, position)
+            for code, position in enumerate(self.positions)
+            if position >= 0 and is_immutable(values[code])
+        ]
+        if not won:
+            return
+        # No code is larger than the position of its first input.
+        kind = "I" if max(position for _, position in won) < 1 << 32 else "Q"
+        columns = [array(kind, column) for column in zip(*won, strict=True)]
+        for outputs, inputs in pieces(contract.WINNERS, columns):
+            run.emit(node, contract.WINNERS, 0, 0, {"out": outputs, "in": inputs})
 
 
 def is_immutable(value: Any, depth: int = _DEEPEST) -> bool:
