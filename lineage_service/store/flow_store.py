@@ -203,7 +203,7 @@ class DeltaFlowStore:
         return max((offset for offset in offsets if offset is not None), default=None)
 
     def write_flows(self, batch: FlowBatch) -> Written:
-        """1. Leave out what is stored. 2. `flows`, `records`, `annotations`, 3. the receipts; see the module."""
+        """1. Leave out what is stored. 2. The tables of `_CONTENTS`, 3. the receipts; see the module."""
         applications = {block.application_id for _, block in batch.rows}
         with self._writing:
             deleted = self._deleted(applications)

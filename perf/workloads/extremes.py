@@ -1,4 +1,4 @@
-"""The longest line in which each word comes, by its length and its beginning, saved as ('word1', (84, 'word7 ...')).
+"""The longest line in which each word comes: its length and beginning, saved as ('word1', (84, 'word7 ...')).
 
     spark-submit perf/workloads/extremes.py INPUT OUTPUT
 

@@ -20,7 +20,7 @@ from spark_agent.worker.operator import Operator
 from spark_agent.worker.operators.adapters import Order
 from spark_agent.worker.operators.narrow import report
 from spark_agent.worker.position_streams import CHUNK, Stream
-from spark_agent.worker.winners import ALONE, LOST, Winners
+from spark_agent.worker.winners import LOST, Winners
 
 if TYPE_CHECKING:
     from spark_agent.worker.task_run import TaskRun
@@ -131,17 +131,15 @@ class Combine(Operator):
     ) -> None:
         """`merge_pairs` that also keeps the winners. Of two that are the same object the earlier one wins."""
         (create, combine), size = self.choosing(), len(combined)
-        positions, first = winners.positions, winners.first
+        positions, merged, first = winners.positions, winners.merged, winners.first
         for key, value in records:
             code = codes[key]
             try:
                 if code < size:
                     old = combined[code]
                     new = combine(old, value)
-                    if new is old:
-                        if positions[code] <= ALONE:
-                            positions[code] = ALONE - positions[code]
-                    else:
+                    merged[code] = 1
+                    if new is not old:
                         combined[code] = new
                         if new is not value:
                             positions[code] = LOST
@@ -151,9 +149,10 @@ class Combine(Operator):
                 else:
                     new = value if create is None else create(value)
                     combined.append(new)
+                    merged.append(0)
                     size += 1
                     if new is value:
-                        positions.append(ALONE - first - len(noted))
+                        positions.append(first + len(noted))
                     else:
                         positions.append(LOST)
                         winners.lost += 1

@@ -50,9 +50,7 @@ def asked(tmp_path: Path) -> LineageQueries:
     return questions_of(tmp_path, splits_of(tmp_path / "in.txt"), [4])
 
 
-def test_blocks_and_events_that_no_trace_uses_change_no_answer(
-    asked: LineageQueries, tmp_path: Path
-) -> None:
+def test_blocks_and_events_that_no_trace_uses_change_no_answer(asked: LineageQueries, tmp_path: Path) -> None:
     before = answers(asked)
     assert before["application"]["complete"]
     assert before["backward"]["nodes"]

@@ -233,7 +233,7 @@ def test_a_checkpoint_that_cannot_be_read_is_named_and_its_remedy_works(tmp_path
         DeltaFlowStore(tmp_path)
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", FILLED)
 def test_a_log_that_is_gone_is_no_new_table(folder: Path, table: str) -> None:
     shutil.rmtree(folder / table / "_delta_log")
     with pytest.raises(StoreUnavailableError, match="is gone, so nobody knows") as refused:

@@ -1,4 +1,4 @@
-"""Winners of merges in a real job, on both sides of its shuffles: a trace along them leads to the row that won."""
+"""Winners of merges before and behind a shuffle: a trace along them leads to the row that won."""
 
 from __future__ import annotations
 
@@ -128,7 +128,13 @@ def test_what_is_made_of_all_rows_stays_so(name: str, ran: Any) -> None:
 def test_only_merges_that_choose_have_winners(ran: Any) -> None:
     application = ran[1]
     winning = {block.node for block in application.blocks if block.relation == contract.WINNERS}
-    names = {event["node"]: event for event in application.events if event["type"] == contract.NODE_REGISTERED}
-    assert {names[node]["name"] for node in winning} == {"combine", "merge"}
-    operations = sorted(names[names[node]["operation"]]["name"] for node in winning)
-    assert operations == ["aggregateByKey"] * 2 + ["distinct"] * 2 + ["reduceByKey"] * 2
+    names = {
+        event["node"]: event["name"]
+        for event in application.events
+        if event["type"] == contract.NODE_REGISTERED
+    }
+    assert sorted(names[node] for node in winning) == [
+        f"{operation}: {side}"
+        for operation in ("aggregateByKey", "distinct", "reduceByKey")
+        for side in ("combine", "merge")
+    ]

@@ -138,7 +138,7 @@ class _Run:
         annotations: Sequence[tuple[Any, ...]] = (),
         **bases: int,
     ) -> None:
-        """A block, with the rows that it must become: (out, out_count, in, in_step, in_run), texts, winners."""
+        """A block, and its rows: flows (out, out_count, in, in_step, in_run), texts, winners (out, in)."""
         seq = len(self.blocks)
         value = block(
             self.number,

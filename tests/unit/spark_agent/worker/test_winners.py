@@ -36,7 +36,7 @@ class Bag(tuple):  # type: ignore[type-arg] # as users write it
     """Has attributes of its own."""
 
 
-Pair = namedtuple("Pair", "left right")  # noqa: PYI024 # as users write it
+Pair = namedtuple("Pair", "left right")  # as users write it
 
 
 def unchanged(value: Any) -> Any:
@@ -118,7 +118,10 @@ def test_what_may_have_been_changed_has_no_winner(side: type[Combine], first: An
 
 def test_a_combiner_that_is_made_anew_has_no_winner() -> None:
     assert winners(Combine, PAIRS, min, lambda value: value + 1) == {}
-    assert winners(Combine, PAIRS, min, lambda value: min(99.5, value)) == {0: 2, 1: 1}  # as of aggregateByKey
+    assert winners(Combine, PAIRS, min, lambda value: min(99.5, value)) == {
+        0: 2,
+        1: 1,
+    }  # as of aggregateByKey
     assert winners(Merge, PAIRS, min, lambda value: value + 1) == {0: 2, 1: 1}  # which calls no function
 
 
