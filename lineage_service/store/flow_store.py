@@ -44,6 +44,7 @@ from lineage_service.decode.batches import EventBatch, FlowBatch
 from lineage_service.errors import NotFoundError
 from lineage_service.store.delta_table import NOTHING, Table
 from lineage_service.store.errors import translated_errors, translated_read_errors
+from lineage_service.store.late_table import LateTable
 from lineage_service.store.location import StoreLocation
 from lineage_service.store.receipts import read_receipts, read_receipts_of
 from lineage_service.store.stored_blocks import StoredBlocks
@@ -184,9 +185,16 @@ class DeltaFlowStore:
     """The FlowStore in Delta tables. Threads may share it, and processes the location."""
 
     def __init__(self, location: str | Path | StoreLocation) -> None:
-        """Makes the tables that are missing. Raises StoreUnavailableError."""
+        """Makes the tables that are missing, but `annotations`. Raises StoreUnavailableError."""
         self.location = location if isinstance(location, StoreLocation) else StoreLocation(location)
-        self._tables = {name: Table(self.location, name) for name in TABLES}
+        self._events, self._blocks = (Table(self.location, name) for name in ("events", "blocks"))
+        self._tables: dict[str, Table | LateTable] = {
+            "events": self._events,
+            "blocks": self._blocks,
+            "flows": Table(self.location, "flows"),
+            "records": Table(self.location, "records"),
+            "annotations": LateTable(self.location, "annotations"),
+        }
         self._stored_blocks = StoredBlocks(partial(self.files, "blocks"))
         self._logged: set[str] = set()  # deleted applications that were logged
         self._writing = Lock()  # what is cached and what is stored move together
@@ -194,12 +202,12 @@ class DeltaFlowStore:
     @property
     def store_id(self) -> str:
         """A UUID that the store has since it was made, wherever it is moved to."""
-        return self._tables["events"].table_id
+        return self._events.table_id
 
     # -- writing -------------------------------------------------------------------------------------
 
     def offset(self, source: str) -> int | None:
-        offsets = [self._tables[name].offset(source) for name in ("blocks", "events")]
+        offsets = [table.offset(source) for table in (self._blocks, self._events)]
         return max((offset for offset in offsets if offset is not None), default=None)
 
     def write_flows(self, batch: FlowBatch) -> Written:
@@ -212,7 +220,7 @@ class DeltaFlowStore:
         return written
 
     def _write_flows(self, batch: FlowBatch, deleted: set[str]) -> Written:
-        offset = self._tables["blocks"].offset(batch.source)
+        offset = self._blocks.offset(batch.source)
         if offset is not None and offset >= batch.next_offset:
             return Written(repeated=len(batch.rows))
         blocks = (block for block in batch.since(offset or 0) if block.application_id not in deleted)
@@ -227,7 +235,7 @@ class DeltaFlowStore:
                     block for block in batch.since(since) if id(block) in is_new
                 ),
             )
-        self._tables["blocks"].append(
+        self._blocks.append(
             batch.source, batch.next_offset, lambda _since: iter([receipts_batch(new)]), at=offset
         )
         self._stored_blocks.add(batch.source, batch.next_offset, new)
@@ -236,7 +244,7 @@ class DeltaFlowStore:
     def write_events(self, batch: EventBatch) -> Written:
         applications = {event.application_id for _, event in batch.rows}
         deleted = self._deleted(applications)
-        rows = self._tables["events"].append(
+        rows = self._events.append(
             batch.source,
             batch.next_offset,
             lambda since: iter(
@@ -249,7 +257,7 @@ class DeltaFlowStore:
     # -- deleting ------------------------------------------------------------------------------------
 
     def mark_deleted(self, application_id: str) -> None:
-        self._tables["events"].append(_mark(application_id), 1, lambda _since: iter([events_batch([])]))
+        self._events.append(_mark(application_id), 1, lambda _since: iter([events_batch([])]))
 
     def delete(self, application_id: str) -> None:
         """1. The mark. 2. The rows, the receipts last; see the module."""
@@ -259,7 +267,7 @@ class DeltaFlowStore:
 
     def deleted(self, application_ids: Iterable[str]) -> set[str]:
         marks = {_mark(application_id): application_id for application_id in application_ids}
-        return {marks[mark] for mark in self._tables["events"].offsets(marks)}
+        return {marks[mark] for mark in self._events.offsets(marks)}
 
     def _deleted(self, application_ids: Iterable[str]) -> set[str]:
         deleted = self.deleted(application_ids)
@@ -284,6 +292,12 @@ class DeltaFlowStore:
         with translated_errors(self.location.table(table)):
             return self.location.files(table, uris)
 
+    def table_names(self) -> list[str]:
+        """The tables that are there."""
+        return [
+            name for name, table in self._tables.items() if not isinstance(table, LateTable) or table.exists()
+        ]
+
     def uris(self, table: str, application_id: str) -> list[str]:
         """The same files where they are: paths, or URLs in an object store."""
         return self.location.uris(table, self._tables[table].files(application_id, None))
@@ -297,7 +311,7 @@ class DeltaFlowStore:
     def events_of(
         self, application_ids: Sequence[str], types: Collection[str] | None = None
     ) -> dict[str, list[dict[str, Any]]]:
-        contents = self._tables["events"].contents()
+        contents = self._events.contents()
         uris = [uri for name in application_ids for uri in contents.get(name, NOTHING).uris]
         with translated_errors(self.location.table("events")):
             files = self.location.files("events", uris)
@@ -336,7 +350,7 @@ class DeltaFlowStore:
         return {name: contents.version for name, contents in self._tables[table].contents().items()}
 
     def latest(self) -> dict[str, int | None]:
-        return {name: contents.latest for name, contents in self._tables["events"].contents().items()}
+        return {name: contents.latest for name, contents in self._events.contents().items()}
 
     def version_of(self, application_id: str) -> int:
         return hash(tuple(frozenset(self.files(table, application_id)) for table in ("events", "blocks")))

@@ -106,7 +106,7 @@ class Maintenance:
     def stored(self) -> dict[str, Stored]:
         """What is stored of each application. Raises StoreUnavailableError."""
         applications: dict[str, Stored] = {}
-        for name in TABLES:
+        for name in self._store.table_names():
             with self._opened(name) as delta:
                 files = pa.table(delta.get_add_actions(flatten=True)).select(
                     ["partition.application_id", "size_bytes", "modification_time"]
@@ -141,15 +141,16 @@ class Maintenance:
 
     # -- compaction ----------------------------------------------------------------------------------
 
-    def compact(self, application_id: str, tables: Sequence[str] = tuple(TABLES)) -> list[Compacted]:
-        """Rewrite the tables' parts of an application that are in many files.
+    def compact(self, application_id: str, tables: Sequence[str] | None = None) -> list[Compacted]:
+        """Rewrite the tables' parts of an application that are in many files; None: of all tables.
 
         1. Read the snapshot. 2. Sort its rows into new files, which nobody sees yet. 3. Commit them in the
         place of the files of 1; Delta refuses if another one added or removed files of the application since.
         A crash before 3 leaves files that no snapshot names. Raises StoreConflictError,
         StoreUnavailableError.
         """
-        return [done for name in tables for done in self._compact(name, application_id)]
+        names = self._store.table_names() if tables is None else tables
+        return [done for name in names for done in self._compact(name, application_id)]
 
     def _compact(self, name: str, application_id: str) -> Iterator[Compacted]:
         with self._opened(name) as delta:
@@ -204,7 +205,7 @@ class Maintenance:
         With 0 it takes them away from under queries that are under way, and from writers before they commit.
         """
         count = 0
-        for name in TABLES:
+        for name in self._store.table_names():
             try:
                 with self._opened(name) as delta:
                     count += self._removed(delta, name, hours)

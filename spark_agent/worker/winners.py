@@ -12,10 +12,11 @@ from array import array
 from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from itertools import compress
+from itertools import compress, islice
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
+from spark_agent.delivery.log import logger
 from spark_agent.worker.position_streams import pieces
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 #: What stands for the position of a key of which a merge gave something new.
 LOST = -1
 
-_DEEPEST = 32
+#: Of a value with more parts it is not said: to look at them would take each key of a merge too long.
+_MOST_PARTS = 100
 _PLAIN = frozenset(
     (int, float, complex, bool, str, bytes, type(None), Decimal, date, datetime, time, timedelta, timezone)
 )
@@ -52,11 +54,15 @@ class Winners:
 
     def send(self, run: TaskRun, node: int, values: Sequence[Any]) -> None:
         """Send those of `node`, which gives `values`, one for each key. Keys of one input need none."""
-        won = [
-            (code, position)
-            for code, position in compress(enumerate(self.positions), self.merged)
-            if position != LOST and is_immutable(values[code])
-        ]
+        try:
+            won = [
+                (code, position)
+                for code, position in compress(enumerate(self.positions), self.merged)
+                if position != LOST and is_immutable(values[code])
+            ]
+        except Exception as error:  # noqa: BLE001 - the classes of values are the user's
+            logger.warning("winners of partition %d are not looked for: %r", run.partition, error)
+            return
         if not won:
             return
         # No code is larger than the position of its first input.
@@ -66,16 +72,27 @@ class Winners:
             run.emit(node, contract.WINNERS, 0, 0, {"out": outputs, "in": inputs})
 
 
-def is_immutable(value: Any, depth: int = _DEEPEST) -> bool:
+def is_immutable(value: Any) -> bool:
     """Can nobody change the value? Objects of users' classes count as changing, named tuples do not."""
-    kind = type(value)
-    if kind in _PLAIN:
-        return True
-    # An instance of a subclass of tuple has nothing of its own beside its items if it has no __dict__.
-    is_tuple = kind is tuple or (issubclass(kind, tuple) and (kind.__dictoffset__ == 0 or _is_row(kind)))
-    if not is_tuple and kind is not frozenset:
-        return False
-    return depth > 0 and all(is_immutable(item, depth - 1) for item in value)
+    parts, left = [value], _MOST_PARTS
+    while parts:
+        part = parts.pop()
+        kind = type(part)
+        if kind in _PLAIN:
+            continue
+        # An instance of a subclass of tuple has nothing of its own beside its items if it has no __dict__.
+        if kind is tuple or (issubclass(kind, tuple) and (kind.__dictoffset__ == 0 or _is_row(kind))):
+            items = tuple.__iter__(part)  # a subclass may have another one
+        elif kind is frozenset:
+            items = iter(part)
+        else:
+            return False
+        before = len(parts)
+        parts.extend(islice(items, left))
+        left -= len(parts) - before
+        if not left:
+            return False
+    return True
 
 
 def _is_row(kind: type) -> bool:

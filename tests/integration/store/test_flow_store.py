@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 from lineage_service.store import delta_table
 from lineage_service.store.errors import StoreConflictError, StoreUnavailableError
 from lineage_service.store.flow_store import DeltaFlowStore, FlowStore, Written
+from lineage_service.store.maintenance import Maintenance
 from lineage_service.store.tables import ROW_GROUP, TABLES
 from spark_agent import contract
 from tests.support.flow_store_suite import SOURCE, FlowStoreSuite, events, flows, rows, state
@@ -77,6 +78,23 @@ def test_a_crash_between_the_tables_loses_and_doubles_nothing(
     assert sorted(store.receipts(APP)) == [(1, 0), (1, 1), (1, 2), (1, 3)]
     assert sorted(row["in_pos"] for row in rows(store, "flows")) == [0, 1, 20, 21]
     assert len(rows(store, "records")) == len(rows(store, "annotations")) == 1
+
+
+def test_annotations_have_a_table_from_their_first_rows_on_and_every_reader_notices(folder: Path) -> None:
+    reader, other = DeltaFlowStore(folder), DeltaFlowStore(folder)
+    other.write_flows(flows(block(seq=0)))
+    assert sorted(path.name for path in folder.iterdir()) == ["blocks", "events", "flows", "records"]
+    assert (rows(reader, "annotations"), reader.files("annotations", APP)) == ([], [])
+    assert (reader.rows(APP)["annotations"], len(reader.version())) == (0, 5)
+    assert not Maintenance(reader).compact(APP)
+    before = reader.version()
+    winners = block(seq=1, relation=contract.WINNERS, columns={"out": [0], "in": [1]})
+    for at, store in enumerate((other, DeltaFlowStore(folder), reader)):
+        assert store.write_flows(flows(winners, first=1)) == Written(rows=int(not at), repeated=int(at > 0))
+    assert reader.version() != before
+    assert [(row["pos"], row["value"]) for row in rows(reader, "annotations")] == [(0, 1)]
+    reader.delete(APP)
+    assert rows(other, "annotations") == []
 
 
 def _crash(*_: object, **__: object) -> None:

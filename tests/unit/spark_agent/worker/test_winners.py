@@ -207,8 +207,38 @@ def test_a_value_that_somebody_may_change(value: Any) -> None:
     assert not is_immutable((1, value))
 
 
-def test_of_what_is_nested_too_deep_nothing_is_said() -> None:
+def test_of_what_is_nested_too_deep_or_too_long_nothing_is_said() -> None:
     value: Any = ()
     for _ in range(100_000):
         value = (value,)
     assert not is_immutable(value)
+    assert is_immutable(tuple(range(90)))
+    assert not is_immutable(tuple(range(110)))
+    assert not is_immutable((tuple(range(60)), tuple(range(60))))
+    assert not is_immutable(frozenset(range(1_000)))
+
+
+class Hostile(type):
+    def __eq__(cls, other: object) -> bool:
+        raise RuntimeError
+
+    def __hash__(cls) -> int:
+        raise RuntimeError
+
+
+class Odd(metaclass=Hostile):
+    pass
+
+
+class Endless(NamedTuple("Endless", [("x", int)])):
+    __slots__ = ()
+
+    def __iter__(self) -> Any:
+        raise RuntimeError
+
+
+@SIDES
+def test_classes_of_the_user_do_no_harm(side: type[Combine]) -> None:
+    odd = Odd()
+    assert merged(side, [("a", odd), ("a", Odd())], lambda one, _: one).outputs == [("a", odd)]
+    assert winners(side, [("a", Endless(1)), ("a", Endless(2))], lambda _, other: other) == {0: 1}
