@@ -1,16 +1,14 @@
-"""What a command starts: which Python runs the job, and whether the agent guards it there.
+"""What a command starts: which Python runs the job, and the words that have the agent guard it there.
 
 A replay must not run unguarded. The command is started by the guard, which confines it by the kernel where
 that can be done, and refuses it otherwise if it is neither Python nor spark-submit. Of these two the Python
-is known before they start. It is tried first: it has to refuse a file.
+is known before they start, and `trials` tries it.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
@@ -18,9 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lineage_service.replays.errors import CommandError
-from lineage_service.replays.sandbox import Sandbox
 
-__all__ = ["Interpreter", "check_guarded", "guarded_words", "interpreters_of", "rerun_words"]
+__all__ = ["Interpreter", "guarded_words", "interpreters_of", "rerun_words"]
 
 #: The agent's module that confines itself and becomes the command.
 _GUARD = "spark_agent.worker.guard.launch"
@@ -32,19 +29,6 @@ _PYTHON = re.compile(r"python([0-9]+(\.[0-9]+)?)?t?")
 _WITH_VALUE, _LAST = frozenset("WX"), frozenset("cm")
 _SUBMIT_FLAGS = frozenset(("--verbose", "-v", "--supervise", "--help", "-h", "--version", "--usage-error"))
 _DRIVER_PYTHON, _WORKER_PYTHON = "spark.pyspark.driver.python", "spark.pyspark.python"
-_TRIAL_S = 60.0
-#: Exit code of a trial that could write.
-_UNGUARDED = 86
-#: Ends with 0 only if the replay's guard, and no file system, refuses the file.
-_TRIAL = """
-import os, sys
-try:
-    os.close(os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-except PermissionError as error:
-    sys.exit(0 if any(kind.__name__ == "ReplayRefused" for kind in type(error).__mro__) else 87)
-os.unlink(sys.argv[1])
-sys.exit(86)
-"""
 
 
 class Interpreter(NamedTuple):
@@ -177,36 +161,3 @@ def rerun_words(words: Sequence[str]) -> list[str] | None:
         return None
     at = next(at for at, name, _ in _options_of_submit(words[1:]) if not name) + 1
     return [*words[:at], module.origin, *words[at:]]
-
-
-def check_guarded(
-    interpreters: Sequence[Interpreter], environment: Mapping[str, str], sandbox: Sandbox
-) -> None:
-    """Each refuses to write beside the sandbox. Raises CommandError, which says what to do."""
-    trial = sandbox.folder.parent / f"trial-{sandbox.id}-{os.getpid()}"
-    for interpreter in interpreters:
-        try:
-            ended = subprocess.run(
-                [interpreter.path, *interpreter.options, "-c", _TRIAL, str(trial)],
-                env=dict(environment),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_TRIAL_S,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise CommandError(f"{interpreter.path} cannot be started: {error}") from None
-        finally:
-            trial.unlink(missing_ok=True)
-            sandbox.forget()
-        if ended.returncode == 0:
-            continue
-        options = " ".join(interpreter.options)
-        if ended.returncode == _UNGUARDED:
-            raise CommandError(
-                f"{interpreter.path} {options}".rstrip()
-                + " does not load the lineage agent, so nothing would guard "
-                "your files: install lineage-master into its environment, and leave out -S"
-            )
-        said = ended.stderr.decode(errors="replace").strip().splitlines() or ["no reason was given"]
-        raise CommandError(f"{interpreter.path} cannot run a replay: {said[-1]}")

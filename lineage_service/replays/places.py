@@ -1,6 +1,7 @@
 """Operations whose outputs depend on the places of records, not on the records alone. Pure.
 
 With fewer rows the same record has another place there. So such an application is run again on all rows.
+Where no operation can tell in which partition a record is, a run on few rows needs few partitions.
 """
 
 from __future__ import annotations
@@ -8,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lineage_service.lineage import Graph, Node
+from spark_agent.contract.record_groups import NARROW
 
-__all__ = ["depends_on_places"]
+__all__ = ["depends_on_places", "tells_partitions"]
 
 _BY_PLACE = frozenset(
     (
@@ -48,8 +50,41 @@ def depends_on_places(graph: Graph, nodes: Iterable[int]) -> Node | None:
     return next((node for node in on_the_way if _is_by_place(node)), None)
 
 
+def tells_partitions(graph: Graph) -> bool:
+    """May an operation of the application tell in which partition a record is, or with which others?
+
+    Actions that give records to the program give them in the order of partitions.
+    """
+    order_kept: dict[str, bool] = {}
+    for node in sorted(graph.nodes, key=lambda node: node.node):
+        before = [order_kept.get(edge.source, False) for edge in graph.edges if edge.target == node.node_id]
+        if node.kind == "source":
+            is_known, order_kept[node.node_id] = node.name == "textFile", True
+        elif node.kind == "sink":
+            is_known = node.name in _WITHOUT_ORDER or (node.name in _IN_ORDER and all(before))
+        else:
+            is_known = node.exact and (node.name in NARROW | _GROUPING_RDDS)
+            order_kept[node.node_id] = node.name in _KEEPING_ORDER and all(before)
+        if not is_known:
+            return True
+    return False
+
+
 def _is_by_place(node: Node) -> bool:
     return node.name.lower() in _FOLDED
 
 
+#: Actions whose results do not depend on the order of records, and those that give records in it.
+_WITHOUT_ORDER = frozenset(("saveAsTextFile", "count", "countByKey", "countByValue", "isEmpty"))
+_IN_ORDER = frozenset(("first", "take", "collect"))
+_KEEPING_ORDER = frozenset(
+    ("map", "filter", "flatMap", "mapValues", "flatMapValues", "keyBy", "keys", "values", "union")
+)
+_GROUPING_RDDS = frozenset(
+    (
+        *("reduceByKey", "foldByKey", "aggregateByKey", "combineByKey", "groupByKey", "groupBy", "distinct"),
+        *("cogroup", "groupWith", "join", "leftOuterJoin", "rightOuterJoin", "fullOuterJoin", "subtract"),
+        *("subtractByKey", "intersection"),
+    )
+)
 _FOLDED = frozenset(name.lower() for name in _BY_PLACE)

@@ -30,7 +30,7 @@ from lineage_service.replays.command import Ended, environment_of, run
 from lineage_service.replays.differences import have_differences, have_new_rows, output_differences
 from lineage_service.replays.errors import ReplayError
 from lineage_service.replays.failure_check import checked_failure
-from lineage_service.replays.launcher import check_guarded, guarded_words, interpreters_of
+from lineage_service.replays.launcher import guarded_words, interpreters_of
 from lineage_service.replays.original import Original
 from lineage_service.replays.protected_files import changes, snapshot
 from lineage_service.replays.read_outputs import FOR_ALIKE, FOR_DIFFERENCES, ReadOutputs
@@ -44,6 +44,7 @@ from lineage_service.replays.sandbox import (
 )
 from lineage_service.replays.specification import Plan, spec_of
 from lineage_service.replays.steps import AskedOutput, Stepped
+from lineage_service.replays.trials import check_guarded
 from lineage_service.replays.verification import Sides, Verified, verified, worst
 from lineage_service.result_json import json_bytes
 from lineage_service.tracing.files.file_parts import plain_path

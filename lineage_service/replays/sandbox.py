@@ -87,11 +87,6 @@ class Sandbox:
         except OSError:
             return {}
 
-    def forget(self) -> None:
-        """Remove what the agent has said so far."""
-        for name in (REPLAY_REPORT, NOTES):
-            (self.folder / name).unlink(missing_ok=True)
-
     def discard(self) -> None:
         """Remove it: nothing of use came into it."""
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -255,8 +255,12 @@ def spec_of(
     outputs: Sequence[str],
     *,
     is_silent: bool = False,
+    is_compact: bool = False,
 ) -> dict[str, Any]:
-    """Raises ReplayError where the agent would not understand it. `is_silent`: nothing is captured."""
+    """Raises ReplayError where the agent would not understand it. `is_silent`: nothing is captured.
+
+    `is_compact`: there are few partitions.
+    """
     spec = {
         "version": 1,
         "replay": sandbox.id,
@@ -274,6 +278,7 @@ def spec_of(
         "run_foreach": plan.runs_foreach,
         "allow_processes": plan.allows_processes,
         **({"silent": True} if is_silent else {}),
+        **({"compact": True} if is_compact else {}),
         **(
             {}
             if plan.saved_row is None

@@ -88,6 +88,8 @@ REPLAY_SPEC = Object(
         "step": _FLAG,
         # Nothing is captured: only what the sinks write is asked for.
         "silent": _FLAG,
+        # Lines are read in few partitions, and each shuffle makes one: no operation of the program can tell.
+        "compact": _FLAG,
         # The saved row of a sink of which is asked what it is without each of the rows of the sources. What
         # the actions `kept` give the program is the same without one of them.
         "influence": Object(

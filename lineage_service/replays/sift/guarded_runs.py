@@ -18,12 +18,13 @@ from pathlib import Path
 from lineage_service.errors import LineageError
 from lineage_service.replays.command import environment_of
 from lineage_service.replays.errors import ReplayError
-from lineage_service.replays.launcher import Interpreter, check_guarded, interpreters_of
+from lineage_service.replays.launcher import Interpreter, interpreters_of
 from lineage_service.replays.original import Original
 from lineage_service.replays.protected_files import Snapshot, changes, snapshot
 from lineage_service.replays.sandbox import Sandbox, Sandboxes
 from lineage_service.replays.sift.job_runs import JobRuns, for_short_runs
 from lineage_service.replays.specification import Plan
+from lineage_service.replays.trials import Trials
 
 __all__ = ["PLAIN", "GuardedRuns", "JobOptions", "RunsInterruptedError"]
 
@@ -71,13 +72,13 @@ class GuardedRuns:
             try:
                 runs.prepare(replace(options.template, mode="all", sources=()))
                 own = Interpreter(sys.executable)  # which asks the user's test
-                check_guarded(tuple(dict.fromkeys((*interpreters, own))), environment, sandbox)
                 before = snapshot(self._protected)
                 if options.seconds is not None:
                     runs.until = time.monotonic() + options.seconds
                 try:
-                    with runs:
-                        runs.start()
+                    with runs, Trials((*interpreters, own), environment, sandbox) as trials:
+                        runs.start()  # nothing of the user's runs before the first spec is there
+                        trials.check()
                         yield sandbox, runs
                 finally:
                     changed = self._changed(before)

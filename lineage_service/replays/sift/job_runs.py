@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from lineage_service.replays.agent_report import AgentReport, read_report
 from lineage_service.replays.command import Ended, run, started
@@ -34,6 +34,8 @@ from spark_agent.contract.smallest_rows import OutOfTimeError
 __all__ = ["JobRun", "JobRuns", "for_short_runs", "last_line"]
 
 _PAUSE_S, _LEAVE_S = 0.004, 15.0
+#: Rows of a run with few partitions.
+_FEW_ROWS = 10_000
 #: Of what a command printed, the end that is looked through.
 _MOST_PRINTED = 1 << 20
 #: Where spark-submit has options of the driver's JVM from. A job of few rows is over before the second
@@ -53,6 +55,13 @@ class JobRun:
     rows: Mapping[int, Sequence[str]]
     #: What the agent has computed of the influence of the rows, where that was asked for.
     influence: Any = None
+
+
+class _Ended(NamedTuple):
+    exit_code: int
+    printed: str
+    #: May the program have seen how many partitions there were?
+    looks: bool = False
 
 
 class JobRuns:
@@ -77,6 +86,8 @@ class JobRuns:
         self._block = ExitStack()
         #: How often the job ran.
         self.count = 0
+        #: Can no operation of the application tell partitions, so that a run on few rows may have few?
+        self.can_be_compact = False
         self._reader = OutputRows()
         #: How much the process had printed when the run began, by file.
         self._printed_before: dict[Path, int] = {}
@@ -124,7 +135,15 @@ class JobRuns:
 
     def _spec(self, plan: Plan, sandbox: Sandbox) -> dict[str, Any]:
         paths = self._protected, self._outputs
-        return spec_of(self._original, plan, sandbox, self.count, *paths, is_silent=True)
+        is_compact = self._is_compact(plan)
+        return spec_of(
+            self._original, plan, sandbox, self.count, *paths, is_silent=True, is_compact=is_compact
+        )
+
+    def _is_compact(self, plan: Plan) -> bool:
+        are_lines = all(not source["whole"] and "texts" in source for source in plan.sources)
+        is_few = plan.mode == "only" and are_lines and plan.rows <= _FEW_ROWS
+        return self.can_be_compact and self.is_warm and is_few
 
     # -- in one process ---------------------------------------------------------------------------------
 
@@ -133,13 +152,17 @@ class JobRuns:
         sandbox.outputs.mkdir(0o700, parents=True)
         try:
             sandbox.write(SPEC_FILE, self._spec(plan, sandbox))
-            exit_code, printed = self._ended(sandbox)
-            return self._result(exit_code, printed, sandbox, sinks)
+            ended = self._ended(sandbox)
+            result = self._result(ended.exit_code, ended.printed, sandbox, sinks)
         finally:
             shutil.rmtree(sandbox.folder, ignore_errors=True)
+        if self._is_compact(plan) and (ended.looks or not _is_as_planned(result, plan)):
+            self.can_be_compact = False  # the program, or its plan, depends on partitions
+            return self._run(plan, sinks)
+        return result
 
-    def _ended(self, sandbox: Sandbox) -> tuple[int, str]:
-        """Exit code and what was printed. Raises OutOfTimeError."""
+    def _ended(self, sandbox: Sandbox) -> _Ended:
+        """Raises OutOfTimeError."""
         self._begin_printing()
         process = self._started()
         path = sandbox.folder / RUN_ENDED
@@ -147,10 +170,10 @@ class JobRuns:
             code = process.poll()
             if path.exists():
                 ended = sandbox.read(RUN_ENDED)
-                return int(ended["exit_code"]), str(ended["printed"])
+                return _Ended(int(ended["exit_code"]), str(ended["printed"]), bool(ended.get("looks")))
             if code is not None:
                 self._stop()
-                return (code if code >= 0 else 128 - code) or 1, self._printed()
+                return _Ended((code if code >= 0 else 128 - code) or 1, self._printed())
             if time.monotonic() >= self.until:
                 self._stop()
                 raise OutOfTimeError
@@ -240,6 +263,13 @@ class JobRuns:
 
     def _printed(self) -> str:
         return "\n".join(_end_of(path, since) for path, since in self._printed_before.items())
+
+
+def _is_as_planned(run: JobRun, plan: Plan) -> bool:
+    """Were all sources that were read those of the original, in the form that was planned?"""
+    ways = {source.node: source.way for source in run.report.sources}
+    are_literal = all(way == "literal" for way in ways.values())
+    return are_literal and (run.exit_code != 0 or all(source["node"] in ways for source in plan.sources))
 
 
 def for_short_runs(environment: MutableMapping[str, str]) -> Mapping[str, str]:

@@ -14,7 +14,6 @@ from typing import Any
 
 from lineage_service.errors import InvalidQueryError
 from lineage_service.replays.errors import ReplayError
-from lineage_service.replays.launcher import guarded_words
 from lineage_service.replays.sandbox import Sandbox
 
 __all__ = ["JudgeProcess"]
@@ -32,7 +31,13 @@ class JudgeProcess:
         self._log = sandbox.folder / _STDERR
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                guarded_words([sys.executable, "-m", _MODULE, kind, text]),
+                [
+                    sys.executable,
+                    "-m",
+                    _MODULE,
+                    kind,
+                    text,
+                ],  # a trial has shown that the guard begins with it
                 env={**environment, "PYTHONIOENCODING": "utf-8:backslashreplace"},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -20,7 +20,7 @@ from lineage_service.lineage import AskedRecord, FailingOutput, Failure, Sift, S
 from lineage_service.queries import Queries, RowSetQuery, StartQuery
 from lineage_service.replays.errors import ReplayError
 from lineage_service.replays.original import Original
-from lineage_service.replays.places import depends_on_places
+from lineage_service.replays.places import depends_on_places, tells_partitions
 from lineage_service.replays.sandbox import Sandbox
 from lineage_service.replays.sift.candidate_sets import CandidateSets, SourceRows
 from lineage_service.replays.sift.candidates import Candidates, Row
@@ -96,7 +96,9 @@ class SiftSearch:
         failure = self._request.failure
         failing = self._failing() if failure is None else []
         self._sinks = tuple(dict.fromkeys(row.node for row in failing))
-        place = depends_on_places(self._queries.graph(self._application_id), self._sinks)
+        graph = self._queries.graph(self._application_id)
+        self._runs.can_be_compact = not tells_partitions(graph)
+        place = depends_on_places(graph, self._sinks)
         if place is not None:
             site = place.call_site.rpartition("/")[2]
             self._note(f"{place.name} ({site}) depends on the places of records: among few rows they differ")

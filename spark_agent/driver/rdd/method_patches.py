@@ -68,6 +68,10 @@ def _operation(
 ) -> Callable[..., Any]:
     """A transformation: what it makes is one public node and its internal nodes."""
     function.__qualname__ = original.__qualname__  # Python names it where the arguments are wrong
+    if session.replay is not None and session.replay.is_compact:
+        from spark_agent.driver.replay.few_partitions import one_partition
+
+        function = one_partition(function, original)
 
     def operation(self: Any, *args: Any, **kwargs: Any) -> Any:
         if session.scope.frames:

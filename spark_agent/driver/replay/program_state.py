@@ -12,7 +12,7 @@ import sys
 from collections import deque
 from typing import Any
 
-from spark_agent.worker.guard.places import is_installed, is_of_agent, is_of_python, is_of_spark
+from spark_agent.worker.guard.places import is_of_user
 
 #: Characters of what a program printed.
 MOST_PRINTED = 1 << 20
@@ -59,9 +59,7 @@ class ProgramState:
 
 def _is_of_user(module: Any) -> bool:
     file = getattr(module, "__file__", None)
-    return isinstance(file, str) and not (
-        is_of_python(file) or is_installed(file) or is_of_agent(file) or is_of_spark(file)
-    )
+    return isinstance(file, str) and is_of_user(file)
 
 
 def _stop_spark() -> None:

@@ -7,14 +7,13 @@ in partitions that differ only where no operation on the way can tell.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from spark_agent.driver.operation_scope import is_left_out
 from spark_agent.driver.recipes import Recipe
+from spark_agent.driver.replay.few_partitions import in_few_parts, in_one_partition
 from spark_agent.driver.replay.restriction import NOT_NAMED, kept, literal, reads_texts
 from spark_agent.worker.operators.kept_positions import Keep
 
@@ -29,9 +28,6 @@ _BY_PLACE = frozenset(("randomSplit", "sample", "sampleByKey", "zip", "zipWithIn
 _BY_PARTITION = frozenset(
     ("glom", "mapPartitions", "mapPartitionsWithIndex", "pipe", "repartitionAndSortWithinPartitions")
 )
-_SPLIT_COUNT = "numPartitions"
-#: Of a source that is literal, where no operation can tell partitions.
-_MOST_PARTS = 8
 
 
 Choice = Callable[[Any], bool]
@@ -142,23 +138,12 @@ class _Base:
     def _literal(self, dataset: Any, *, is_compact: bool) -> Any:
         texts = self._rows.texts if self._rows is not None else None
         assert texts is not None
-        if not is_compact:
-            return literal(dataset, texts, dataset.getNumPartitions())
-        parts = in_few_parts([texts[split] for split in sorted(texts, key=int) if texts[split]])
-        return literal(dataset, {str(split): part for split, part in enumerate(parts)}, max(len(parts), 1))
+        return literal(dataset, *(in_few_parts(texts) if is_compact else (texts, dataset.getNumPartitions())))
 
     def _keep(self) -> Keep:
         assert self._rows is not None
         positions = {split["split"]: split["positions"] for split in self._rows.source.get("splits", ())}
         return Keep(positions, is_without=self._is_without)
-
-
-def in_few_parts(parts: list[list[str]]) -> list[list[str]]:
-    """The same lines in the same order, in at most `_MOST_PARTS`: a task of few lines is mostly its start."""
-    at_once = -(-len(parts) // _MOST_PARTS)
-    return [
-        list(chain.from_iterable(parts[at : at + at_once])) for at in range(0, len(parts), max(at_once, 1))
-    ]
 
 
 # -- operations ----------------------------------------------------------------------------------------
@@ -180,18 +165,6 @@ def _made(session: Session, recipe: Recipe, made_of: Mapping[int, Any], *, is_co
         arguments = [session.context, *arguments]
     operation = getattr(type(arguments[0]), recipe.name)
     if is_compact:
-        arguments, keywords = _in_one_partition(operation, arguments, keywords)
+        arguments, keywords = in_one_partition(operation, arguments, keywords)
     result = operation(*arguments, **keywords)
     return result if recipe.place is None else result[recipe.place]
-
-
-def _in_one_partition(
-    operation: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
-) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of an operation that is to give one partition, if it lets its caller say how many."""
-    signature = inspect.signature(operation)
-    if _SPLIT_COUNT not in signature.parameters:
-        return list(arguments), dict(keywords)
-    bound = signature.bind(*arguments, **keywords)
-    bound.arguments[_SPLIT_COUNT] = 1
-    return list(bound.args), dict(bound.kwargs)

@@ -85,6 +85,8 @@ class Replay:
         self.skips_failing = spec.get("skip_failing") is True
         #: Is nothing captured and sent?
         self.is_silent = spec.get("silent") is True
+        #: Are there few partitions?
+        self.is_compact = spec.get("compact") is True
         self.report = Report(self.sandbox)
         stand_ins = {entry["path"]: entry["folder"] for entry in spec.get("stand_ins", ())}
         self.outputs = Outputs(os.path.join(self.sandbox, OUTPUTS), self.report.differs, stand_ins)

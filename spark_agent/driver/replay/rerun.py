@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import importlib.util
 import json
 import os
 import runpy
@@ -30,10 +31,12 @@ def main(arguments: Sequence[str]) -> None:
     """Serves runs. `arguments` are the program's, it first."""
     from spark_agent.contract.replay_spec import RUNS, RUNS_OVER
     from spark_agent.driver.replay import replay
+    from spark_agent.worker.guard import begin
 
     running = replay.current()
     if running is None:
         replay.refuse("this runs within a replay only")
+    begin.begin()  # where the start-up hook has not
     program = _Program(list(arguments))
     program.prepare()
     folder, parent = os.path.join(running.sandbox, RUNS), os.getppid()
@@ -82,17 +85,21 @@ def _run(program: _Program, folder: str) -> None:
     """One run, and what became of it."""
     from spark_agent.contract.replay_spec import RUN_ENDED
     from spark_agent.driver.replay import replay
+    from spark_agent.driver.replay.few_partitions import who_looks
     from spark_agent.driver.replay.program_state import ProgramState
 
-    replay.become(replay.read_spec(os.path.join(folder, "spec.json")))
+    spec = replay.read_spec(os.path.join(folder, "spec.json"))
+    replay.become(spec)
     state = ProgramState()
+    looks = ""
     try:
         code = program.run()
+        looks = who_looks(program.text) if spec.get("compact") is True else ""
     finally:
         printed = state.restore()
     path = os.path.join(folder, RUN_ENDED)
     with open(f"{path}.draft", "w", encoding="utf-8", errors="backslashreplace") as file:
-        json.dump({"exit_code": code, "printed": printed}, file)
+        json.dump({"exit_code": code, "printed": printed, "looks": looks}, file)
     os.replace(f"{path}.draft", path)
 
 
@@ -114,6 +121,19 @@ class _Program:
             from spark_agent.driver.replay import early_jvm
 
             early_jvm.begin(self._rest[0])
+
+    def text(self) -> str:
+        """What Python runs as `__main__`. Raises OSError."""
+        if self._kind == "-c":
+            return self._rest[0]
+        path = self._rest[0]
+        if self._kind == "-m":
+            module = importlib.util.find_spec(path)
+            if module is not None and module.submodule_search_locations is not None:
+                module = importlib.util.find_spec(f"{path}.__main__")
+            path = "" if module is None or module.origin is None else module.origin
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
 
     def run(self) -> int:
         """The exit code that Python would end with."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from spark_agent.driver.monkeypatch import rdd_module
 from spark_agent.driver.nodes import Node
 from spark_agent.driver.rdd.batch_formats import batches_in
+from spark_agent.driver.replay.few_partitions import in_few_parts
 from spark_agent.driver.replay.kept_rows import partitions_of
 from spark_agent.worker.operators.kept_positions import Keep, KeptChain
 from spark_agent.worker.pipeline import Pipeline
@@ -42,6 +43,7 @@ class Restriction:
 
     def __init__(self, spec: Mapping[str, Any], report: Report, *, is_other: bool = False) -> None:
         self._mode, self._report, self._is_other = spec["mode"], report, is_other
+        self._is_compact = spec.get("compact") is True
         sources = () if is_other else spec["sources"]
         self._sources: dict[int, Source] = {source["node"]: source for source in sources}
         self._reported: set[int] = set()
@@ -135,7 +137,8 @@ class Restriction:
         is_text = reads_texts(dataset) and node.name == "textFile"
         if self._mode == "only" and texts is not None and is_text and count is not None:
             self._describe(dataset, node, source)
-            return literal(dataset, texts, count), "literal"
+            lines = in_few_parts(texts) if self._is_compact else (texts, count)
+            return literal(dataset, *lines), "literal"
         if is_copy:
             raise CannotRestrictError(_WRITTEN_HERE)
         if count is None:

@@ -19,6 +19,7 @@ __all__ = [
     "is_of_agent",
     "is_of_python",
     "is_of_spark",
+    "is_of_user",
     "place_of_user",
 ]
 
@@ -51,6 +52,11 @@ def is_of(file: str, package: str) -> bool:
 def is_of_spark(file: str) -> bool:
     """Is it a module of PySpark's or py4j's?"""
     return is_of(file, "pyspark") or is_of(file, "py4j")
+
+
+def is_of_user(file: str) -> bool:
+    """Is it a file of the program's own?"""
+    return not (is_of_python(file) or is_installed(file) or is_of_agent(file) or is_of_spark(file))
 
 
 def frames(frame: FrameType | None, *, with_agent: bool = False) -> Iterator[FrameType]:

@@ -38,12 +38,14 @@ lines = context.textFile(f"{folder}/in.txt", 2)
 sums = lines.map(lambda line: (line[0], int(line[1:]))).reduceByKey(add).sortByKey()
 sums.map(lambda pair: f"{pair[0]} {pair[1]}").saveAsTextFile(f"{folder}/out")
 print("first", sums.first(), sums.take(1), sums.count())
-if sums.lookup("x"):
+if sums.filter(lambda pair: pair[0] == "x").count():
     open(f"{folder}/in.txt", "w")
 """
 HELPER = "calls = 0\n"
 LINES = ["a1", "b2", "a3", "b-5", "a7", "cc", "b11", "x0"]
-RUNS = [{0, 2, 3}, {1, 5}, set(), {6, 4, 3}, {7}]
+RUNS = [{0, 2, 3}, {1, 5}, set(), {6, 4, 3}, {7}, {0, 2, 3}, set()]
+#: Those that have few partitions.
+COMPACT = (6, 7)
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,13 @@ class Ran:
         ended: dict[str, Any] = json.loads((self.sandbox / "runs" / str(number) / "ended.json").read_text())
         return ended
 
-    def texts(self, number: int) -> list[str]:
+    def saved(self, number: int) -> Path:
         report = json.loads((self.sandbox / "runs" / str(number) / "report.json").read_text())
         (to,) = [sink["to"] for sink in report["sinks"] if sink["path"] == f"{self.folder}/out"]
-        return sorted(texts_in(Path(to)).elements())
+        return Path(to)
+
+    def texts(self, number: int) -> list[str]:
+        return sorted(texts_in(self.saved(number)).elements())
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +80,7 @@ def ran(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> Ran:
         (run / "out").mkdir(parents=True)
         is_literal = number != 4
         source = text_source(0, site, folder / "in.txt", 2, rows, is_literal=is_literal)
-        write_silent_spec(run, [source])
+        write_silent_spec(run, [source], is_compact=number in COMPACT)
     (sandbox / "runs" / "over").touch()
     write_silent_spec(sandbox, [])
     process = run_program(
@@ -100,6 +105,16 @@ def test_a_run_that_fails_ends_as_python_does_and_the_next_one_goes_on(ran: Ran)
     assert 'sums.py", line 17' in ran.ended(2)["printed"]
     assert "ValueError: RDD is empty" in ran.ended(3)["printed"]  # first() of nothing
     assert ran.texts(3) == []
+
+
+def test_a_run_in_few_partitions_gives_the_same(ran: Ran) -> None:
+    assert ran.ended(6)["exit_code"] == 0, ran.ended(6)["printed"][-3000:]
+    assert ran.texts(6) == ran.texts(1)
+    assert ran.ended(6)["printed"] == ran.ended(1)["printed"]
+    assert "ValueError: RDD is empty" in ran.ended(7)["printed"]
+    before, now = (len(list(ran.saved(number).glob("part-*"))) for number in (1, 6))
+    assert now == 1 < before
+    assert ran.ended(6)["looks"] == ""
 
 
 def test_the_guard_holds_in_each_run(ran: Ran) -> None:

@@ -176,7 +176,7 @@ def program_environment(conf: Mapping[str, str]) -> dict[str, str]:
     return {**os.environ, "PYSPARK_SUBMIT_ARGS": f"{arguments} pyspark-shell"}
 
 
-def write_silent_spec(folder: Path, sources: list[dict[str, Any]]) -> None:
+def write_silent_spec(folder: Path, sources: list[dict[str, Any]], *, is_compact: bool = False) -> None:
     """The spec of a run that sends no lineage, for a process that runs a program several times."""
     spec = {
         "version": 1,
@@ -189,5 +189,6 @@ def write_silent_spec(folder: Path, sources: list[dict[str, Any]]) -> None:
         "sources": sources,
         "protected": [],
         "silent": True,
+        "compact": is_compact,
     }
     (folder / "spec.json").write_text(json.dumps(spec))
