@@ -83,6 +83,17 @@ def pair_made(function: object) -> Pair | None:
     return _pair(function.__code__) if type(function) is FunctionType else None
 
 
+def gives_argument(function: object) -> bool:
+    """Does it nothing but give its argument back?"""
+    return type(function) is FunctionType and _gives_argument(function.__code__)
+
+
+@functools.lru_cache(maxsize=256)
+def _gives_argument(code: CodeType) -> bool:
+    steps = _steps(code)
+    return len(steps) == 2 and _is_argument(steps[0], code) and steps[1].opname == "RETURN_VALUE"
+
+
 @functools.lru_cache(maxsize=256)
 def _pair(code: CodeType) -> Pair | None:
     steps = _steps(code)
@@ -192,10 +203,14 @@ class DerivablePairs:
         self.underivable: tuple[Any, Any] | None = None
 
     def __iter__(self) -> Iterator[Any]:
-        is_of_same_type, is_short = self._key_texts.is_of_same_type, self._key_texts.is_short
+        is_short, codes, kind = self._key_texts.is_short, self._codes, None
         for pair in self._pairs:
             key = pair[0]
-            if not is_of_same_type(key) or (key not in self._codes and not is_short(key)):
+            if type(key) is not kind and not self._key_texts.is_of_same_type(key):
+                self.underivable = pair
+                return
+            kind = type(key)
+            if key not in codes and not is_short(key):
                 self.underivable = pair
                 return
             yield pair

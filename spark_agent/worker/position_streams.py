@@ -140,7 +140,7 @@ class Stream:
         columns, self._arrays = self._arrays, [array("I") for _ in self._names]
         if not len(columns[0]):
             return
-        for piece in pieces(self._relation, columns):
+        for piece in _pieces(self._relation, columns):
             named = dict(zip(self._names, piece, strict=True))
             if self.follower is not None:
                 self.follower(piece[0], self.total_in)
@@ -189,7 +189,7 @@ class Stream:
         self._ship()
 
 
-def pieces(relation: str, columns: list[array[int]]) -> Iterator[list[Sequence[int]]]:
+def _pieces(relation: str, columns: list[array[int]]) -> Iterator[list[Sequence[int]]]:
     """Columns cut so that each piece fits a block; a gather piece never splits an output."""
     room = contract.MAX_BLOCK_BYTES - HEADER_BYTES
     is_short = max(map(len, columns)) <= contract.MAX_COLUMN_VALUES

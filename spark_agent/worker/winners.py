@@ -2,14 +2,15 @@
 
 A function that returns one of its arguments, the very object, has chosen it: a minimum, the latest, the
 first. If it did so at every merge of a key, the other inputs of the key do not matter: alone, the winner
-gives the same value. Promises winners only of values that cannot change, since a function may also return an
-argument that it has changed. Knows nothing of how records are merged.
+gives the same output. Promises that this is so: only of values that cannot change, since a function may also
+return an argument that it has changed; only if the winner has the key of the output; and only if it would be
+taken as it is if it were the first. Knows nothing of how records are merged.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from itertools import compress, islice
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
 from spark_agent.delivery.log import logger
-from spark_agent.worker.position_streams import pieces
 
 if TYPE_CHECKING:
     from spark_agent.worker.task_run import TaskRun
@@ -27,23 +27,31 @@ LOST = -1
 
 #: Of a value with more parts it is not said: to look at them would take each key of a merge too long.
 _MOST_PARTS = 100
+#: So many winners leave in a block.
+PIECE = 50_000
 _PLAIN = frozenset(
     (int, float, complex, bool, str, bytes, type(None), Decimal, date, datetime, time, timedelta, timezone)
 )
+#: Values of these types that are equal are the same, whatever a program does with them.
+_SAME = frozenset((int, str, bytes, date))
 
 
 class Winners:
     """The winners of one merge that has not ended yet.
 
-    By the code of a key, `positions` has the position of the input that its value is, and `merged` a 1 if it
-    has more than one input. Who merges writes both, and counts in `lost` how often something new came of it:
-    calls would cost each record too much, and lists of numbers miss the processor's cache (measured).
+    By the code of a key, `positions` has the position of the input that its value is, `keys` the key of the
+    output, and `merged` a 1 if it has more than one input. Who merges writes all of them, and counts in
+    `lost` how often there was no winner any more: calls would cost each record too much, and lists of
+    numbers miss the processor's cache (measured). `takes_any`: would any input be taken as it is if it were
+    the first one?
     """
 
-    __slots__ = ("first", "lost", "merged", "positions")
+    __slots__ = ("first", "keys", "lost", "merged", "positions", "takes_any")
 
-    def __init__(self) -> None:
+    def __init__(self, *, takes_any: bool) -> None:
+        self.takes_any = takes_any
         self.positions = array("q")
+        self.keys: list[Any] = []
         self.merged = bytearray()
         self.first = 0  # the position of the first input of the batch that is being merged
         self.lost = 0
@@ -54,21 +62,18 @@ class Winners:
 
     def send(self, run: TaskRun, node: int, values: Sequence[Any]) -> None:
         """Send those of `node`, which gives `values`, one for each key. Keys of one input need none."""
+        outputs, inputs = array("Q"), array("Q")
         try:
-            won = [
-                (code, position)
-                for code, position in compress(enumerate(self.positions), self.merged)
-                if position != LOST and is_immutable(values[code])
-            ]
+            for code, position in compress(enumerate(self.positions), self.merged):
+                if position != LOST and is_immutable(values[code]):
+                    outputs.append(code)
+                    inputs.append(position)
+                    if len(outputs) == PIECE:
+                        run.emit(node, contract.WINNERS, 0, 0, {"out": outputs, "in": inputs})
+                        outputs, inputs = array("Q"), array("Q")
         except Exception as error:  # noqa: BLE001 - the classes of values are the user's
             logger.warning("winners of partition %d are not looked for: %r", run.partition, error)
-            return
-        if not won:
-            return
-        # No code is larger than the position of its first input.
-        kind = "I" if max(position for _, position in won) < 1 << 32 else "Q"
-        columns = [array(kind, column) for column in zip(*won, strict=True)]
-        for outputs, inputs in pieces(contract.WINNERS, columns):
+        if outputs:
             run.emit(node, contract.WINNERS, 0, 0, {"out": outputs, "in": inputs})
 
 
@@ -78,8 +83,11 @@ def is_immutable(value: Any) -> bool:
     while parts:
         part = parts.pop()
         kind = type(part)
+        if type(kind) is not type:  # which may not even be looked up
+            return False
         if kind in _PLAIN:
             continue
+        items: Iterator[Any]
         # An instance of a subclass of tuple has nothing of its own beside its items if it has no __dict__.
         if kind is tuple or (issubclass(kind, tuple) and (kind.__dictoffset__ == 0 or _is_row(kind))):
             items = tuple.__iter__(part)  # a subclass may have another one
@@ -91,6 +99,24 @@ def is_immutable(value: Any) -> bool:
         parts.extend(islice(items, left))
         left -= len(parts) - before
         if not left:
+            return False
+    return True
+
+
+def is_same(key: Any, other: Any) -> bool:
+    """Can nobody tell two keys apart that are equal? 1 and 1.0, and True, are equal."""
+    pairs, left = [(key, other)], _MOST_PARTS
+    while pairs:
+        one, two = pairs.pop()
+        kind = type(one)
+        if one is two:
+            continue
+        if kind is not type(two) or type(kind) is not type:
+            return False
+        if kind is tuple and len(one) < left:
+            left -= len(one)
+            pairs.extend(zip(one, two, strict=True))
+        elif kind not in _SAME and not (kind is float and one):  # 0.0 and -0.0 are equal
             return False
     return True
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_agent import contract
 from spark_agent.worker.culprits import CulpritNote, Variables
-from spark_agent.worker.derived_values import KeyTexts
+from spark_agent.worker.derived_values import KeyTexts, gives_argument
 from spark_agent.worker.operator import Operator
 from spark_agent.worker.operators.adapters import Order
 from spark_agent.worker.operators.narrow import report
 from spark_agent.worker.position_streams import CHUNK, Stream
-from spark_agent.worker.winners import LOST, Winners
+from spark_agent.worker.winners import LOST, Winners, is_same
 
 if TYPE_CHECKING:
     from spark_agent.worker.task_run import TaskRun
@@ -117,6 +117,13 @@ class Combine(Operator):
                 report(error)
             noted.append(code)
 
+    def winners(self) -> Winners | None:
+        """Where winners are kept; None if its functions do not choose."""
+        if not self.may_choose:
+            return None
+        create, _ = self.choosing()
+        return Winners(takes_any=create is None or gives_argument(create))
+
     def choosing(self) -> tuple[Callable[[Any], Any] | None, Callable[[Any, Any], Any]]:
         """What makes the first value of a key, None if that is the value, and what merges another into it."""
         return self.functions.createCombiner, self.functions.mergeValue
@@ -131,17 +138,17 @@ class Combine(Operator):
     ) -> None:
         """`merge_pairs` that also keeps the winners. Of two that are the same object the earlier one wins."""
         (create, combine), size = self.choosing(), len(combined)
-        positions, merged, first = winners.positions, winners.merged, winners.first
+        positions, merged, first, keys = winners.positions, winners.merged, winners.first, winners.keys
+        takes_any = winners.takes_any
         for key, value in records:
             code = codes[key]
             try:
                 if code < size:
-                    old = combined[code]
-                    new = combine(old, value)
+                    new = combine(combined[code], value)
                     merged[code] = 1
-                    if new is not old:
+                    if new is not combined[code]:
                         combined[code] = new
-                        if new is not value:
+                        if new is not value or not takes_any or not is_same(key, keys[code]):
                             positions[code] = LOST
                             winners.lost += 1
                         elif positions[code] != LOST:
@@ -150,6 +157,7 @@ class Combine(Operator):
                     new = value if create is None else create(value)
                     combined.append(new)
                     merged.append(0)
+                    keys.append(key)
                     size += 1
                     if new is value:
                         positions.append(first + len(noted))
@@ -275,7 +283,7 @@ def _merge(operation: Combine, run: TaskRun, merger: Any, records: Any) -> Itera
     stream = run.stream(operation.node, contract.CODES)
     buffer = stream.buffers[0]
     source = iter(records)
-    winners = Winners() if operation.may_choose and run.plan.settings.is_explained else None
+    winners = operation.winners() if run.plan.settings.is_explained else None
     batch: float = merger.batch  # Spark's rule: look at the memory early, then ever less often
     key_texts = run.derived.keys.get(operation.node)
     if key_texts is not None:

@@ -50,9 +50,10 @@ def by_hand(
             merges += 1
             before, origin = values[key], origins[key]
             after = functions.mergeValue(before, value)
-            came_from = origin if after is before else position if after is value else None
+            is_taken = side is Merge or functions.createCombiner is CREATES["unchanged"]
+            came_from = origin if after is before else position if after is value and is_taken else None
             origins[key] = None if origin is None else came_from
-            new += after is not before and after is not value
+            new += after is not before and (after is not value or not is_taken)
         else:
             after = functions.createCombiner(value) if side is Combine else value
             origins[key] = position if after is value else None

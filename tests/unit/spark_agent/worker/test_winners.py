@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import pickle
 from collections import namedtuple
 from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
@@ -15,7 +16,6 @@ from pyspark.serializers import CPickleSerializer
 from pyspark.sql import Row
 
 from spark_agent import contract
-from spark_agent.worker import position_streams
 from spark_agent.worker.operators.adapters import Order
 from spark_agent.worker.operators.aggregate import Combine, CombineLists, Functions, Group, Merge
 from spark_agent.worker.winners import is_immutable
@@ -118,11 +118,50 @@ def test_what_may_have_been_changed_has_no_winner(side: type[Combine], first: An
 
 def test_a_combiner_that_is_made_anew_has_no_winner() -> None:
     assert winners(Combine, PAIRS, min, lambda value: value + 1) == {}
-    assert winners(Combine, PAIRS, min, lambda value: min(99.5, value)) == {
-        0: 2,
-        1: 1,
-    }  # as of aggregateByKey
     assert winners(Merge, PAIRS, min, lambda value: value + 1) == {0: 2, 1: 1}  # which calls no function
+
+
+def test_what_might_not_be_taken_as_it_is_wins_only_as_the_first() -> None:
+    """`abs` took 5000 as it is, but alone, -3000 would give 3000."""
+    pairs = [("a", 5000), ("a", -3000), ("b", 1000), ("b", 2000), ("b", 3000)]
+    assert winners(Combine, pairs, min, abs) == {1: 2}
+    assert winners(Combine, pairs, min, lambda value: min(9999, value)) == {1: 2}  # as of aggregateByKey
+    assert winners(Combine, pairs, min, lambda anything: anything) == {0: 1, 1: 2}
+
+
+@SIDES
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        *((1, 1.0), (1, True), (0.0, -0.0), (Decimal("1.0"), Decimal("1.00")), ((1, 2), (1, 2.0))),
+        *((Point(1, 2), (1, 2)), (Row(a=1), Row(b=1)), ((1, (2, 0.0)), (1, (2, -0.0)))),
+    ],
+    ids=repr,
+)
+def test_a_winner_has_the_key_of_the_output(side: type[Combine], one: Any, other: Any) -> None:
+    assert one == other
+    ran = merged(side, [(one, 5.5), (other, 3.5), ("b", 5.5), ("b", 3.5)], min)
+    assert repr(ran.outputs) == repr([(one, 3.5), ("b", 3.5)])
+    assert ran.winners(1) == {1: 3}
+    assert winners(side, [(one, 3.5), (other, 5.5), ("b", 5.5), ("b", 3.5)], min) == {0: 0, 1: 3}
+
+
+@SIDES
+@pytest.mark.parametrize(
+    "key", [7**30, "text", b"b", 1.5, None, (), (1, ("a", 2.5)), date(2026, 1, 1)], ids=repr
+)
+def test_keys_that_nobody_can_tell_apart_are_one(side: type[Combine], key: Any) -> None:
+    other = pickle.loads(pickle.dumps(key))
+    assert winners(side, [(key, 5.5), (other, 3.5)], min) == {0: 1}
+
+
+@SIDES
+def test_keys_that_share_their_parts_cost_no_more(side: type[Combine]) -> None:
+    one: Any = (1.5,)
+    other: Any = (2.5 - 1,)
+    for _ in range(12):
+        one, other = (one, one), (other, other)
+    assert winners(side, [(one, 5.5), (other, 3.5), ("b", 5.5), ("b", 3.5)], min) == {1: 3}
 
 
 @pytest.mark.parametrize("side", [CombineLists, Group])
@@ -151,8 +190,7 @@ def test_it_can_be_switched_off(side: type[Combine]) -> None:
 
 @SIDES
 def test_winners_of_many_batches_and_blocks(side: type[Combine], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contract, "MAX_COLUMN_VALUES", 100)
-    monkeypatch.setattr(position_streams, "CHUNK", 2)
+    monkeypatch.setattr("spark_agent.worker.winners.PIECE", 100)
     pairs = [(at * 7919 % 1_013, float(at * 104_729 % 99_991)) for at in range(20_000)]
     ran = merged(side, pairs, min)
     best = {output: min(inputs, key=lambda at: pairs[at][1]) for output, inputs in ran.origins(1).items()}
