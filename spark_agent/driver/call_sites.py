@@ -69,9 +69,13 @@ def _lines(file: str, numbers: list[int]) -> str:
 
 def site_of(frame: FrameType) -> str:
     """The line at which `frame` is."""
-    file = frame.f_code.co_filename
+    return named_place(frame.f_code.co_filename, frame.f_lineno)
+
+
+def named_place(file: str, line: int) -> str:
+    """A line of a file, or of the cell that IPython compiled under this name."""
     cell = _cell(file)
-    return f"{file if cell is None else f'In [{cell}]'}:{frame.f_lineno}"
+    return f"{file if cell is None else f'In [{cell}]'}:{line}"
 
 
 def _cell(file: str) -> str | None:
@@ -96,6 +100,12 @@ def is_of_user(file: str) -> bool:
     if file.startswith((AGENT_FOLDER + os.sep, *_NAMELESS, *packages)):
         return False
     return not os.path.realpath(file).startswith(_PYTHONS) or _INSTALLED.search(file) is not None
+
+
+@functools.lru_cache(maxsize=4096)
+def is_installed(file: str) -> bool:
+    """Is this a file of an installed package, not of the program's own code?"""
+    return _INSTALLED.search(os.path.realpath(file)) is not None
 
 
 def package_folder(package: str) -> str:

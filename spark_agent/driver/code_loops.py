@@ -1,0 +1,152 @@
+"""The loops of a piece of bytecode: which of its instructions each loop repeats.
+
+A loop is an edge back to an instruction that the walk from the beginning came through (a back edge of a
+depth-first walk), and all that leads to that edge without leaving the loop (its natural loop; Aho, Lam, Sethi,
+Ullman, Compilers, 9.6). A jump backwards alone is none: the compiler puts handlers of exceptions behind the
+rest, and they jump back. Reads the bytecode of CPython from 3.10 on.
+"""
+
+from __future__ import annotations
+
+import dis
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from types import CodeType
+from typing import NamedTuple
+
+#: Of code with more bytes no loop is known: it is made by a program, and takes long to read.
+MAX_BYTES = 100_000
+
+_ENDS = frozenset(("RAISE_VARARGS", "RERAISE", "RETURN_CONST", "RETURN_VALUE"))
+_JUMPS = frozenset(
+    ("JUMP_ABSOLUTE", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_FORWARD", "JUMP_NO_INTERRUPT")
+)
+
+
+class Loop(NamedTuple):
+    """`header`: the offset of the instruction that each turn begins with. `line`: the loop's first."""
+
+    header: int
+    line: int
+    offsets: frozenset[int]
+
+
+class CodeLoops:
+    """The instructions and the loops of one code object."""
+
+    def __init__(self, code: CodeType) -> None:
+        is_short = len(code.co_code) <= MAX_BYTES
+        instructions = list(dis.get_instructions(code)) if is_short else []
+        self._offsets = [instruction.offset for instruction in instructions]
+        #: Outermost first.
+        self.loops = _loops(code, instructions)
+
+    def instruction_at(self, offset: int) -> int:
+        """The offset at which the instruction begins that `f_lasti` of a frame is in.
+
+        While a call goes on, `f_lasti` may stand behind the instruction, in its inline cache.
+        """
+        index = bisect_right(self._offsets, offset)
+        return self._offsets[index - 1] if index else offset
+
+    def around(self, instruction: int) -> tuple[Loop, ...]:
+        """The loops that repeat the instruction, outermost first."""
+        return tuple(loop for loop in self.loops if instruction in loop.offsets)
+
+
+def _loops(code: CodeType, instructions: list[dis.Instruction]) -> tuple[Loop, ...]:
+    if not instructions:
+        return ()
+    following = _following(code, instructions)
+    tails: dict[int, list[int]] = {}
+    before: dict[int, list[int]] = {}
+    for offset, target, is_back in _edges(following, instructions[0].offset):
+        before.setdefault(target, []).append(offset)
+        if is_back:
+            tails.setdefault(target, []).append(offset)
+    lines = _Lines(code)
+    loops = []
+    for header, ends in tails.items():
+        offsets = _natural_loop(header, ends, before)
+        loops.append(Loop(header, lines.first_of(offsets), offsets))
+    return tuple(sorted(loops, key=lambda loop: (-len(loop.offsets), loop.header)))
+
+
+def _following(code: CodeType, instructions: list[dis.Instruction]) -> dict[int, list[int]]:
+    """Offset -> the offsets that may come next: behind it, where it jumps to, the handler of its exceptions."""
+    names = {instruction.offset: instruction.opname for instruction in instructions}
+    following: dict[int, list[int]] = {}
+    next_offsets = [*list(names)[1:], None]
+    for instruction, next_offset in zip(instructions, next_offsets, strict=True):
+        name, targets = instruction.opname, []
+        if next_offset is not None and name not in _ENDS and name not in _JUMPS:
+            targets.append(next_offset)
+        if instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs:
+            # An `await` and a `yield from` ask again and again: no loop of the program.
+            if names.get(instruction.argval) != "SEND" or not name.startswith("JUMP"):
+                targets.append(instruction.argval)
+        following[instruction.offset] = targets
+    offsets = list(following)
+    for start, end, handler in _protected(code):
+        for offset in offsets[bisect_left(offsets, start) : bisect_left(offsets, end)]:
+            following[offset].append(handler)
+    return following
+
+
+def _protected(code: CodeType) -> Iterator[tuple[int, int, int]]:
+    """(first offset, offset behind the last, handler) of what raises into a handler; before 3.11 none.
+
+    There jumps lead to handlers. The format is that of `Objects/exception_handling_notes.txt` in CPython.
+    """
+    numbers = _numbers(getattr(code, "co_exceptiontable", b""))
+    for start in numbers:
+        length, target, _depth = next(numbers), next(numbers), next(numbers)
+        yield 2 * start, 2 * (start + length), 2 * target
+
+
+def _numbers(table: bytes) -> Iterator[int]:
+    value = 0
+    for byte in table:
+        value = value << 6 | byte & 63
+        if not byte & 64:
+            yield value
+            value = 0
+
+
+def _edges(following: Mapping[int, list[int]], entry: int) -> Iterator[tuple[int, int, bool]]:
+    """(from, to, does it lead back) of each edge that can be reached."""
+    on_path, seen = {entry}, {entry}
+    path = [(entry, iter(following[entry]))]
+    while path:
+        offset, targets = path[-1]
+        target = next(targets, None)
+        if target is None:
+            path.pop()
+            on_path.discard(offset)
+            continue
+        yield offset, target, target in on_path
+        if target not in seen:
+            seen.add(target)
+            on_path.add(target)
+            path.append((target, iter(following[target])))
+
+
+def _natural_loop(header: int, tails: Iterable[int], before: Mapping[int, list[int]]) -> frozenset[int]:
+    offsets, stack = {header}, list(tails)
+    while stack:
+        offset = stack.pop()
+        if offset not in offsets:
+            offsets.add(offset)
+            stack.extend(before.get(offset, ()))
+    return frozenset(offsets)
+
+
+class _Lines:
+    def __init__(self, code: CodeType) -> None:
+        ranges = [(start, line) for start, _end, line in code.co_lines()]
+        self._starts, self._lines = [start for start, _ in ranges], [line for _, line in ranges]
+        self._first = code.co_firstlineno
+
+    def first_of(self, offsets: Iterable[int]) -> int:
+        lines = (self._lines[bisect_right(self._starts, offset) - 1] for offset in offsets)
+        return min((line for line in lines if line), default=self._first)

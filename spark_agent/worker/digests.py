@@ -1,0 +1,125 @@
+"""Digests of records: 63 bits that say whether a record of one turn of a loop was there the turn before.
+
+Equal digests mean values of the same types that are written alike, all the way down: 1 is not 1.0, and a
+Decimal of 1.0 is not one of 1.00. They are salted for each application, and the salt is in no message: who
+reads them cannot try values. What is of no known plain type has no digest, and no code of the user's is run
+to make one. Never raises into the job.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timezone
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from spark_agent import contract
+
+if TYPE_CHECKING:
+    from spark_agent.worker.block_sink import BlockSink
+
+#: Digests in a block: with their positions they stay below the block limit.
+DIGESTS_IN_BLOCK = 50_000
+#: Without references: how often an object is referred to does not show.
+_MARSHAL_VERSION = 2
+_MASK = (1 << 63) - 1
+
+_ATOMS = frozenset((bool, bytes, float, int, str, type(None)))
+#: Values that their texts say all of, by where their class is: the modules need not be imported.
+_BY_TEXT = frozenset(
+    (
+        ("builtins", "complex"),
+        ("datetime", "date"),
+        ("datetime", "timedelta"),
+        ("decimal", "Decimal"),
+        ("fractions", "Fraction"),
+        ("uuid", "UUID"),
+    )
+)
+_TIMES = frozenset((("datetime", "datetime"), ("datetime", "time")))
+_ZONES = frozenset((type(None), timezone))
+_ROW = ("pyspark.sql.types", "Row")
+
+
+class _Unknown(Exception):
+    """A value of a type whose contents are not known."""
+
+
+def digester(salt: bytes) -> Callable[[Any], int | None]:
+    """A function that gives the digest of a record; None of one that has none."""
+    dumps, version, atoms = marshal.dumps, _MARSHAL_VERSION, _ATOMS
+
+    def digest(record: Any) -> int | None:
+        try:
+            is_flat = type(record) is tuple and atoms.issuperset(map(type, record))
+            written = dumps(record if is_flat else _plain(record), version)
+            return int.from_bytes(blake2b(written, digest_size=8, key=salt).digest(), "little") & _MASK
+        except Exception:  # noqa: BLE001 - of unknown type, too deep, or an int that marshal does not take
+            return None
+
+    return digest
+
+
+def _plain(value: Any) -> Any:
+    """`value` of types that marshal writes; what is not so itself begins with `...`, which no value has."""
+    kind = type(value)
+    if kind in _ATOMS:
+        return value
+    if kind is tuple or kind is list:
+        return value if _ATOMS.issuperset(map(type, value)) else kind(map(_plain, value))
+    if kind is dict:
+        return (..., "dict", sorted(_written((key, one)) for key, one in value.items()))
+    if kind is set or kind is frozenset:
+        return (..., kind.__name__, sorted(map(_written, value)))
+    return (..., *_parts(value, kind))
+
+
+def _written(value: Any) -> bytes:
+    return marshal.dumps(_plain(value), _MARSHAL_VERSION)
+
+
+def _parts(value: Any, kind: type) -> tuple[Any, ...]:
+    name = (kind.__module__, kind.__qualname__)
+    if name in _BY_TEXT or (name in _TIMES and type(value.tzinfo) in _ZONES):
+        return (*name, repr(value))
+    if name == _ROW:
+        return (*name, _plain(list(getattr(value, "__fields__", ()))), *map(_plain, tuple.__iter__(value)))
+    if issubclass(kind, tuple) and kind.__bases__ == (tuple,) and not kind.__dictoffset__:  # a named tuple
+        return (*name, *map(_plain, tuple.__iter__(value)))
+    raise _Unknown
+
+
+class DigestStream:
+    """The digests of the outputs of one node, in their order, cut into blocks."""
+
+    def __init__(self, sink: BlockSink, node: int, salt: bytes) -> None:
+        self._sink, self._node, self._digest = sink, node, digester(salt)
+        self._digests: list[int | None] = []
+        self._shipped = 0
+
+    def through(self, records: Iterable[Any]) -> Iterator[Any]:
+        """The records, each with its digest noted as it passes."""
+        digests, digest, ship = self._digests, self._digest, self._ship
+
+        def note(record: Any) -> Any:
+            digests.append(digest(record))
+            if len(digests) >= DIGESTS_IN_BLOCK:
+                ship()
+            return record
+
+        return map(note, records)
+
+    def _ship(self) -> None:
+        count, first = len(self._digests), self._shipped
+        present = {first + place: digest for place, digest in enumerate(self._digests) if digest is not None}
+        self._digests.clear()
+        self._shipped += count
+        if len(present) == count and count:
+            self._sink.emit(self._node, contract.DIGESTS, 0, first, {"digest": list(present.values())})
+        elif present:
+            columns = {"digest": list(present.values()), "out": list(present)}
+            self._sink.emit(self._node, contract.DIGESTS, 0, 0, columns)
+
+    def close(self) -> None:
+        self._ship()
