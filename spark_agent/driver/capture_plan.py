@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_agent.driver import value_filters
+from spark_agent.driver.nodes import Node
 from spark_agent.worker.operator import Operator
 from spark_agent.worker.operators.shuffle import ShuffleWrite
 from spark_agent.worker.pipeline import Capture, Pipeline
@@ -44,5 +45,17 @@ def captured(session: Session, pipeline: Pipeline, *, writes_headers: bool, is_o
         user_nodes=tuple(node.number for node in nodes if node.name.startswith("mapPartitions")),
         names=session.scope.operation_names(nodes) if settings.redact else (),
         problem=session.events.block_problem(),
+        digest_nodes=_digested((input_node, *nodes)) if session.digest_salt else (),
+        digest_salt=session.digest_salt,
     )
     return Capture(pipeline.functions, plan)
+
+
+def _digested(nodes: tuple[Node, ...]) -> tuple[int, ...]:
+    """Those of a chain, the node that it reads among them, whose records get digests in it."""
+    if nodes[1].is_passthrough:  # it gets batches, no records
+        return ()
+    digested = [node for node in nodes if node.digests_left > 0 and not node.is_passthrough]
+    for node in digested:
+        node.digests_left -= 1
+    return tuple(node.number for node in digested)

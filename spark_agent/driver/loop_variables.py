@@ -25,7 +25,7 @@ _Call = tuple[tuple[str, ...], str]
 @dataclass
 class _Turn:
     first: int  # node that was made in it
-    calls: set[_Call] = field(default_factory=set)
+    calls: dict[_Call, int] = field(default_factory=dict)  # with the visit
 
 
 class LoopVariables:
@@ -45,6 +45,8 @@ class LoopVariables:
         """
         call = (site.path, name)
         turn = self._turn(site, call, newest)
+        if turn is None:
+            return
         with self._lock:
             for port, node in enumerate(inputs):
                 before = self._read.get((call, port))
@@ -54,15 +56,20 @@ class LoopVariables:
                 elif self._is_version(site, turn, node):
                     node.digests_left = MAX_CHAINS
 
-    def _turn(self, site: Site, call: _Call, newest: int) -> _Turn:
-        """The turn of the innermost loop: it ends with the first call that it has had already."""
+    def _turn(self, site: Site, call: _Call, newest: int) -> _Turn | None:
+        """The turn of the innermost loop: it ends with the first call that it has had already.
+
+        None if this very visit was noted.
+        """
         turns: dict[tuple[str, ...], _Turn] | None = getattr(self._local, "turns", None)
         if turns is None:
             turns = self._local.turns = {}
         turn = turns.get(site.loop)
+        if turn is not None and turn.calls.get(call) == site.visit:
+            return None
         if turn is None or call in turn.calls:
             turn = turns[site.loop] = _Turn(newest + 1)
-        turn.calls.add(call)
+        turn.calls[call] = site.visit
         return turn
 
     def _is_version(self, site: Site, turn: _Turn, node: Node) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_agent import contract
+from spark_agent.driver.sites import Site
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ class Node:
     by_id: bool = False  # a DataFrame was made of it, whose rows name its records by ids
     is_left_out: bool = False  # of a replay in the session, which is no part of the job: never published
     sides: tuple[int, ...] = ()  # of a cartesian product: the nodes that stand for its two sides
+    site: Site | None = None  # where it was called; of a public one
+    digests_left: int = 0  # so many more chains that have its records take digests of them
     _origins: Origins | None = None  # once they were asked for
 
     # -- what an operation says of its node ----------------------------------------------------------
@@ -89,9 +92,9 @@ class Node:
         self.kind, self.operation = "step", operation
         self.name = f"{name}: {self.name}"
 
-    def make_public(self, name: str, call_site: str) -> None:
+    def make_public(self, name: str, call_site: str, site: Site | None = None) -> None:
         """It is the result of the operation `name`."""
-        self.operation, self.name, self.call_site = None, name, call_site
+        self.operation, self.name, self.call_site, self.site = None, name, call_site, site
 
     def refine(self, name: str, relation: str, parents: list[Node]) -> None:
         """Say what it is exactly made of. An RDD of the JVM begins with an upper bound on its inputs."""
@@ -116,7 +119,11 @@ class Node:
     def event(self) -> dict[str, Any]:
         """The fields of its `node_registered` event."""
         fields = {name: getattr(self, name) for name in NODE_FIELDS} | {"node": self.number}
-        return fields | {"by_id": True} if self.by_id else fields
+        if self.by_id:
+            fields["by_id"] = True
+        if self.site is not None:
+            fields["site"] = self.site.event_field()
+        return fields
 
     def seal(self) -> Callable[[], list[Any]] | None:
         """Take `describe`, for who will call it. All that the node comes from must have been sealed."""

@@ -16,7 +16,9 @@ from typing import Any
 from spark_agent import contract
 from spark_agent.driver.call_sites import call_site
 from spark_agent.driver.event_publisher import EventPublisher
+from spark_agent.driver.loop_variables import LoopVariables
 from spark_agent.driver.nodes import UNNAMED_OPERATION, Node
+from spark_agent.driver.sites import Site, Sites
 from spark_agent.worker.plan import ACTION, PERSISTING
 
 
@@ -27,6 +29,7 @@ class Frame:
     name: str
     call_site: str
     inputs: list[Node]
+    site: Site | None = None
     nodes: list[Node] = field(default_factory=list)  # that were made inside of it
     #: Wraps what an original operation gives to mapPartitions while it runs (Sort in sortByKey).
     adapter: Callable[[Any], Any] | None = None
@@ -41,9 +44,13 @@ class Frame:
 class OperationScope:
     """The operations that the threads of one application are in."""
 
-    def __init__(self, context: Any, events: EventPublisher) -> None:
+    def __init__(self, context: Any, events: EventPublisher, *, has_sites: bool = True) -> None:
+        """`has_sites`: do nodes say where in the program they were made?"""
         self._context, self._events = context, events
         self._numbers = itertools.count()
+        self._newest = -1
+        self._sites = Sites() if has_sites else None
+        self._loop_variables = LoopVariables()
         self._left_out_numbers = itertools.count(-1, -1)  # the job's own are those of any other run of it
         self._local = threading.local()
         #: Why the queries of SparkSessions are not followed; empty where they are.
@@ -55,7 +62,8 @@ class OperationScope:
 
     def next_number(self) -> int:
         """The number of a new node."""
-        return next(self._numbers)
+        self._newest = number = next(self._numbers)
+        return number
 
     def new_node(self, name: str, **fields: Any) -> Node:
         """A node in the current operation; outside of one it is public.
@@ -66,11 +74,13 @@ class OperationScope:
         if any(parent.is_left_out for parent in fields.get("parents", ())):
             node = Node(next(self._left_out_numbers), name, is_left_out=True, **fields)
         else:
-            site = frames[0].call_site if frames else call_site()
+            place = frames[0].call_site if frames else call_site()
             number = None
             if frames and frames[-1].reserved is not None:
                 number, frames[-1].reserved = frames[-1].reserved, None
-            node = Node(self.next_number() if number is None else number, name, call_site=site, **fields)
+            node = Node(self.next_number() if number is None else number, name, call_site=place, **fields)
+            if not frames and node.site is None:
+                node.site = self._visit()
         if frames:
             frames[0].nodes.append(node)
             node.operation = UNNAMED_OPERATION
@@ -120,15 +130,34 @@ class OperationScope:
 
     @contextlib.contextmanager
     def operation(
-        self, name: str, inputs: list[Any], *, sink: Callable[[Node], None] | None = None
+        self,
+        name: str,
+        inputs: list[Any],
+        *,
+        sink: Callable[[Node], None] | None = None,
+        site: Site | None = None,
     ) -> Iterator[Frame]:
-        """One call of an operation of PySpark; nested calls are parts of the outermost."""
-        frame = Frame(name, call_site(), [self.node_of(dataset) for dataset in inputs], sink=sink)
+        """One call of an operation of PySpark; nested calls are parts of the outermost.
+
+        `site`: where it is called, if that was asked for.
+        """
+        newest: int = getattr(self._local, "newest", self._newest)
+        nodes = [self.node_of(dataset) for dataset in inputs]
+        frame = Frame(name, call_site(), nodes, sink=sink)
+        if not self.frames and not any(node.is_left_out for node in nodes):
+            frame.site = site or self._visit()
+            if frame.site is not None:
+                self._loop_variables.note(frame.site, name, nodes, newest)
         self.frames.append(frame)
         try:
             yield frame
         finally:
             self.frames.pop()
+            self._local.newest = self._newest
+
+    def _visit(self) -> Site | None:
+        """This call out of the user's program, counted, where nodes have sites."""
+        return None if self._sites is None else self._sites.visit()
 
     def finish(self, frame: Frame, result: Any) -> None:
         """Name the node of the operation's result after it; its other nodes are internal.
@@ -144,7 +173,7 @@ class OperationScope:
             if node not in public:
                 node.make_internal(public[0].number, frame.name)
         for node in public:
-            node.make_public(frame.name, frame.call_site)
+            node.make_public(frame.name, frame.call_site, frame.site)
 
     @property
     def adapter(self) -> Callable[[Any], Any] | None:

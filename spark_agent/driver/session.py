@@ -52,7 +52,10 @@ class Session:
         process_sender.process_sender.local_folders = str(getattr(context, "_temp_dir", "") or "")
         self.events = _publisher(self)
         self.nodes = NodePublisher(self.events, describes=not self.is_silent)
-        self.scope = OperationScope(context, self.events)
+        self.scope = OperationScope(context, self.events, has_sites=self.settings.is_explained)
+        takes_digests = self.settings.is_explained and not self.settings.redact and self.replay is None
+        #: Of the digests of records; empty where none are taken. It stays in the application.
+        self.digest_salt = os.urandom(16) if takes_digests else b""
         self.recipes = Recipes()
         parameter = Manifests()
         parameter.publish = lambda manifest: self.events.publish_manifest(json.loads(manifest))

@@ -97,7 +97,7 @@ class Capture(Pipeline):
         return run.result
 
     def _captured(self, plan: Plan, run: TaskRun, records: Any) -> Any:
-        records = run.inputs.through(run.to_the_end(records))
+        records = run.digested(plan.input_node, run.inputs.through(run.to_the_end(records)))
         run.pulled = lambda: run.inputs.count
         run.derived = derived_values.prepare(plan, self.functions, run.texts)
         if run.sampled_paths is not None:
@@ -111,7 +111,7 @@ class Capture(Pipeline):
             if node == plan.read_by_action or (next_function is not None and is_partition_bound(function)):
                 records = run.counted(node, records)
             if not _needs_the_very_object(next_function, records):
-                records = _with_texts(run, node, next_function, records)
+                records = _with_texts(run, node, next_function, run.digested(node, records))
         return records
 
 

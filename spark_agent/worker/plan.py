@@ -31,3 +31,5 @@ class Plan:
     reads_sides: bool = False  # the side of each record that it reads says whether it is on a sampled path
     writes_headers: bool = False  # the batches that leave have headers
     is_read_in_task: bool = False  # the task that computes it may read it on, and fail then
+    digest_nodes: tuple[int, ...] = ()  # whose records get digests; `input_node` may be one
+    digest_salt: bytes = b""

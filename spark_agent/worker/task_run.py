@@ -31,6 +31,7 @@ from spark_agent.worker import batch_header, derived_values, value_sampling
 from spark_agent.worker.batch_header import Piece
 from spark_agent.worker.block_sink import Tally
 from spark_agent.worker.culprits import Stage
+from spark_agent.worker.digests import DigestStream
 from spark_agent.worker.plan import ACTION, PERSISTING, Plan
 from spark_agent.worker.position_streams import CHUNK, Counter, Stream
 from spark_agent.worker.slow_records import SlowRecords
@@ -56,7 +57,7 @@ class TaskRun:
         self.number = int.from_bytes(os.urandom(8), "little") >> 11
         self._sender = sender
         self._delivery = producer.Delivery()
-        self._streams: list[Stream | TextStream] = []
+        self._streams: list[Stream | TextStream | DigestStream] = []
         self._closers: list[Callable[[], None]] = []
         self._batches: Stream | None = None
         self._pieces: list[list[int]] = []  # (run, first, count) of what was read of a cache or the JVM
@@ -98,6 +99,14 @@ class TaskRun:
         stream = TextStream(self, node, relation)
         self._streams.append(stream)
         return stream
+
+    def digested(self, node: int, records: Iterable[Any]) -> Iterable[Any]:
+        """`records`, the outputs of `node` in this run, with their digests if the plan asks for these."""
+        if node not in self.plan.digest_nodes:
+            return records
+        stream = DigestStream(self, node, self.plan.digest_salt)
+        self._streams.append(stream)
+        return stream.through(records)
 
     def at_close(self, closer: Callable[[], None]) -> None:
         """Call `closer` when the last record was pulled, before the streams are closed."""

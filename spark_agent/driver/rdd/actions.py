@@ -34,6 +34,7 @@ from spark_agent.worker.task_run import TaskRun
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session
+    from spark_agent.driver.sites import Site
 
 Action = Callable[..., Any]
 
@@ -83,10 +84,9 @@ def run_job(session: Session, original: Action) -> Action:
     return like(original, hiding(action))
 
 
-def _sink(session: Session, name: str, dataset: Any, relation: str) -> Node:
-    sink = session.scope.new_node(
-        name, kind="sink", relation=relation, parents=[session.scope.node_of(dataset)]
-    )
+def _sink(session: Session, name: str, dataset: Any, relation: str, site: Site | None = None) -> Node:
+    parents = [session.scope.node_of(dataset)]
+    sink = session.scope.new_node(name, kind="sink", relation=relation, parents=parents, site=site)
     session.recipes.add_sink(sink.number, dataset, is_saved=name in SAVERS)
     return sink
 
@@ -95,7 +95,10 @@ def _run(session: Session, sink: Node, inputs: list[Any], action: Callable[[], A
     """Publish the sink, run the action with its number, describe what it read and wrote."""
     session.scope.actions += 1
     session.nodes.publish(sink)
-    with session.scope.operation(sink.name, inputs), session.scope.serving(str(sink.number)):
+    with (
+        session.scope.operation(sink.name, inputs, site=sink.site),
+        session.scope.serving(str(sink.number)),
+    ):
         try:
             result = action()
         except BaseException as error:
@@ -243,7 +246,7 @@ def _lookup(session: Session, original: Action) -> Action:
         with session.scope.operation("lookup", [self]) as frame:
             values = self.filter(lambda pair: pair[0] == key).values()
         session.scope.finish(frame, values)
-        sink = _sink(session, "lookup", values, contract.IDENTITY)
+        sink = _sink(session, "lookup", values, contract.IDENTITY, frame.site)
 
         def run() -> Any:
             if self.partitioner is not None:
@@ -326,6 +329,7 @@ def _save_as_text_file(session: Session, original: Action) -> Action:
 
         def begin(sink: Node) -> None:
             sink.make_sink("saveAsTextFile")
+            sink.site = frame.site
             sink.description, sink.dataset = str(path), partitions.dataset(str(path), "text")
             sinks.append(sink)
             session.recipes.add_sink(sink.number, self, is_saved=True)

@@ -48,7 +48,7 @@ def _call(session: Session, original: Callable[..., Any]) -> Callable[..., Any]:
         with session.events.watching(sink.number) as seen:
             try:
                 with (
-                    session.scope.operation(sink.name, inputs) as frame,
+                    session.scope.operation(sink.name, inputs, site=sink.site) as frame,
                     session.scope.serving(str(sink.number)),
                 ):
                     result = original(sc, func, *(_readable(session, argument) for argument in args))
