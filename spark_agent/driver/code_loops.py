@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType
 from typing import NamedTuple
 
+from spark_agent.worker.reading.instructions import is_jump, protected_ranges
+
 #: Of code with more bytes no loop is known: it is made by a program, and takes long to read.
 MAX_BYTES = 100_000
 
@@ -81,36 +83,17 @@ def _following(code: CodeType, instructions: list[dis.Instruction]) -> dict[int,
         name, targets = instruction.opname, []
         if next_offset is not None and name not in _ENDS and name not in _JUMPS:
             targets.append(next_offset)
-        if instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs:
+        if is_jump(instruction):
             # An `await` and a `yield from` ask again and again: no loop of the program.
             if names.get(instruction.argval) != "SEND" or not name.startswith("JUMP"):
                 targets.append(instruction.argval)
         following[instruction.offset] = targets
     offsets = list(following)
-    for start, end, handler in _protected(code):
+    table = getattr(code, "co_exceptiontable", b"")  # before 3.11 jumps lead to handlers
+    for start, end, handler, _depth, _pushes_place in protected_ranges(table):
         for offset in offsets[bisect_left(offsets, start) : bisect_left(offsets, end)]:
             following[offset].append(handler)
     return following
-
-
-def _protected(code: CodeType) -> Iterator[tuple[int, int, int]]:
-    """(first offset, offset behind the last, handler) of what raises into a handler; before 3.11 none.
-
-    There jumps lead to handlers. The format is that of `Objects/exception_handling_notes.txt` in CPython.
-    """
-    numbers = _numbers(getattr(code, "co_exceptiontable", b""))
-    for start in numbers:
-        length, target, _depth = next(numbers), next(numbers), next(numbers)
-        yield 2 * start, 2 * (start + length), 2 * target
-
-
-def _numbers(table: bytes) -> Iterator[int]:
-    value = 0
-    for byte in table:
-        value = value << 6 | byte & 63
-        if not byte & 64:
-            yield value
-            value = 0
 
 
 def _edges(following: Mapping[int, list[int]], entry: int) -> Iterator[tuple[int, int, bool]]:

@@ -94,7 +94,7 @@ def blocks_of(code: CodeType) -> tuple[Block, ...]:
         raise Undecided
     # Where something is thrown into a generator at a `yield from`: nobody does.
     thrown = {step.offset for step in instructions if step.opname == "CLEANUP_THROW"}
-    ranges = [entry for entry in _protected(code.co_exceptiontable) if entry[2] not in thrown]
+    ranges = [entry for entry in protected_ranges(code.co_exceptiontable) if entry[2] not in thrown]
     starts = _starts(instructions, ranges)
     offsets = sorted(starts)
     numbers = {offset: number for number, offset in enumerate(offsets)}
@@ -126,7 +126,7 @@ def _block(
             if step.opname not in _IGNORED
         ),
         None if ends or number + 1 == len(numbers) else number + 1,
-        numbers[last.argval] if _is_jump(last) else None,
+        numbers[last.argval] if is_jump(last) else None,
         handler,
         last.opname in _RETURNS,
     )
@@ -137,21 +137,21 @@ def _starts(instructions: list[dis.Instruction], ranges: list[tuple[int, int, in
     offsets = {instruction.offset for instruction in instructions}
     for start, end, target, _depth, _place in ranges:
         starts |= {start, end, target} & offsets
-    starts |= {instruction.argval for instruction in instructions if _is_jump(instruction)}
+    starts |= {instruction.argval for instruction in instructions if is_jump(instruction)}
     for instruction, following in pairwise(instructions):
-        if _is_jump(instruction) or instruction.opname in _RETURNS or instruction.opname in _RAISES:
+        if is_jump(instruction) or instruction.opname in _RETURNS or instruction.opname in _RAISES:
             starts.add(following.offset)
     return starts
 
 
-def _is_jump(instruction: dis.Instruction) -> bool:
+def is_jump(instruction: dis.Instruction) -> bool:
     return instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs
 
 
-def _protected(table: bytes) -> Iterator[tuple[int, int, int, int, bool]]:
+def protected_ranges(table: bytes) -> Iterator[tuple[int, int, int, int, bool]]:
     """(first offset, offset behind the last, handler, depth, whether the place is pushed) of each range.
 
-    The format is that of `Objects/exception_handling_notes.txt` in CPython.
+    `table` is the `co_exceptiontable` of a code object. The format is that of `Objects/exception_handling_notes.txt` in CPython.
     """
     numbers = _numbers(table)
     for start in numbers:
