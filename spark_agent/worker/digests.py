@@ -80,6 +80,8 @@ def _written(value: Any) -> bytes:
 
 
 def _parts(value: Any, kind: type) -> tuple[Any, ...]:
+    if type(kind) is not type:  # whose class may run code of its own
+        raise _Unknown
     name = (kind.__module__, kind.__qualname__)
     if name in _BY_TEXT or (name in _TIMES and type(value.tzinfo) in _ZONES):
         return (*name, repr(value))
@@ -88,6 +90,10 @@ def _parts(value: Any, kind: type) -> tuple[Any, ...]:
     if issubclass(kind, tuple) and kind.__bases__ == (tuple,) and not kind.__dictoffset__:  # a named tuple
         return (*name, *map(_plain, tuple.__iter__(value)))
     raise _Unknown
+
+
+def _none(_record: Any) -> None:
+    return None
 
 
 class DigestStream:
@@ -103,14 +109,16 @@ class DigestStream:
         digests, digest, ship = self._digests, self._digest, self._ship
 
         def note(record: Any) -> Any:
+            nonlocal digest
             digests.append(digest(record))
-            if len(digests) >= DIGESTS_IN_BLOCK:
-                ship()
+            if len(digests) >= DIGESTS_IN_BLOCK and not ship():
+                digest = _none  # nor will others have any
             return record
 
         return map(note, records)
 
-    def _ship(self) -> None:
+    def _ship(self) -> bool:
+        """Were there any digests to send?"""
         count, first = len(self._digests), self._shipped
         present = {first + place: digest for place, digest in enumerate(self._digests) if digest is not None}
         self._digests.clear()
@@ -120,6 +128,7 @@ class DigestStream:
         elif present:
             columns = {"digest": list(present.values()), "out": list(present)}
             self._sink.emit(self._node, contract.DIGESTS, 0, 0, columns)
+        return bool(present)
 
     def close(self) -> None:
         self._ship()

@@ -55,6 +55,14 @@ def test_blocks_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (third[0], len(third[1]["digest"])) == (4, 1)
 
 
+def test_where_a_block_of_records_has_none_further_ones_are_not_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(digests, "DIGESTS_IN_BLOCK", 2)
+    assert streamed([object(), object(), 1, 2]) == []
+    assert streamed([object(), 1, object(), object(), 2])[0][1]["out"] == [1]
+
+
 def test_a_full_block_fits_the_limit() -> None:
     count = digests.DIGESTS_IN_BLOCK
     columns = {"digest": [(1 << 63) - 1] * count, "out": [1 << 40] * count}
