@@ -89,11 +89,21 @@ def _following(code: CodeType, instructions: list[dis.Instruction]) -> dict[int,
                 targets.append(instruction.argval)
         following[instruction.offset] = targets
     offsets = list(following)
-    table = getattr(code, "co_exceptiontable", b"")  # before 3.11 jumps lead to handlers
-    for start, end, handler, _depth, _pushes_place in protected_ranges(table):
+    for start, end, handler in _protected(code, instructions):
         for offset in offsets[bisect_left(offsets, start) : bisect_left(offsets, end)]:
             following[offset].append(handler)
     return following
+
+
+def _protected(code: CodeType, instructions: list[dis.Instruction]) -> Iterator[tuple[int, int, int]]:
+    """(first offset, offset behind the last, handler) of what an exception leads to a handler from."""
+    if hasattr(code, "co_exceptiontable"):
+        for start, end, handler, _depth, _pushes_place in protected_ranges(code.co_exceptiontable):
+            yield start, end, handler
+        return
+    for instruction in instructions:  # before 3.11; handlers stand behind what they protect
+        if instruction.opname.startswith("SETUP_"):
+            yield instruction.offset, instruction.argval, instruction.argval
 
 
 def _edges(following: Mapping[int, list[int]], entry: int) -> Iterator[tuple[int, int, bool]]:

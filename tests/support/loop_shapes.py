@@ -190,10 +190,7 @@ SHAPES = {
     """,
     "comprehension in a loop": """
         for turn in range(2):
-            many = {
-                visit()  # in 1 3, x6
-                for n in range(3)
-            }
+            many = {visit() for n in range(3)}  # in 1 2, x6
     """,
     "generator expression": """
         list(visit() for turn in range(3))  # in 1, x3
