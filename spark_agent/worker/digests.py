@@ -9,6 +9,8 @@ to make one. Never raises into the job.
 from __future__ import annotations
 
 import marshal
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timezone
 from hashlib import blake2b
@@ -46,28 +48,59 @@ class _Unknown(Exception):
     """A value of a type whose contents are not known."""
 
 
-def digester(salt: bytes) -> Callable[[Any], int | None]:
-    """A function that gives the digest of a record; None of one that has none."""
-    dumps, version, atoms = marshal.dumps, _MARSHAL_VERSION, _ATOMS
+def digester(salt: bytes, *, is_hashed: bool | None = None) -> Callable[[Any], int | None]:
+    """A function that gives the digest of a record; None of one that has none.
+
+    `is_hashed`: by Python's hash of bytes, a third of the time; None: if all workers have the same.
+    """
+    dumps, version = marshal.dumps, _MARSHAL_VERSION
+    bits = _hashed(salt) if is_hashed or (is_hashed is None and workers_share_hash()) else _keyed(salt)
 
     def digest(record: Any) -> int | None:
         try:
-            is_flat = type(record) is tuple and atoms.issuperset(map(type, record))
-            written = dumps(record if is_flat else _plain(record), version)
-            return int.from_bytes(blake2b(written, digest_size=8, key=salt).digest(), "little") & _MASK
-        except Exception:  # noqa: BLE001 - of unknown type, too deep, or an int that marshal does not take
+            return bits(dumps(record if _is_plain(record) else _plain(record), version))
+        except Exception:  # noqa: BLE001 - of unknown type, too deep, or too large
             return None
 
     return digest
 
 
+def workers_share_hash() -> bool:
+    """Does every Python of the application hash bytes alike, by SipHash? Spark gives them one seed."""
+    seed, algorithm = os.environ.get("PYTHONHASHSEED", ""), sys.hash_info
+    return seed.isdecimal() and algorithm.algorithm.startswith("siphash") and algorithm.width == 64
+
+
+def _hashed(salt: bytes) -> Callable[[bytes], int]:
+    return lambda written: hash(salt + written) & _MASK
+
+
+def _keyed(salt: bytes) -> Callable[[bytes], int]:
+    begun = blake2b(digest_size=8, key=salt).copy
+
+    def bits(written: bytes) -> int:
+        state = begun()
+        state.update(written)
+        return int.from_bytes(state.digest(), "little") & _MASK
+
+    return bits
+
+
+def _is_plain(value: Any) -> bool:
+    """Is it of types, all the way down, that marshal writes in one way?"""
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return _ATOMS.issuperset(map(type, value)) or all(map(_is_plain, value))
+    return kind in _ATOMS
+
+
 def _plain(value: Any) -> Any:
-    """`value` of types that marshal writes; what is not so itself begins with `...`, which no value has."""
+    """`value` of such types; what is not so itself begins with `...`, which no value has."""
     kind = type(value)
     if kind in _ATOMS:
         return value
     if kind is tuple or kind is list:
-        return value if _ATOMS.issuperset(map(type, value)) else kind(map(_plain, value))
+        return kind(map(_plain, value))
     if kind is dict:
         return (..., "dict", sorted(_written((key, one)) for key, one in value.items()))
     if kind is set or kind is frozenset:

@@ -6,7 +6,8 @@ import copy
 import pickle
 from typing import Any
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_agent.worker.digests import digester
@@ -38,9 +39,11 @@ def written(value: Any) -> Any:
     return kind.__name__, repr(value)
 
 
-@given(values)
-def test_a_copy_has_the_same_digest(value: Any) -> None:
-    digest = digester(SALT)
+@pytest.mark.parametrize("is_hashed", [True, False])
+@settings(max_examples=30)
+@given(value=values)
+def test_a_copy_has_the_same_digest(is_hashed: bool, value: Any) -> None:
+    digest = digester(SALT, is_hashed=is_hashed)
     expected = digest(value)
     assert expected is not None
     assert digest(copy.deepcopy(value)) == expected
@@ -48,14 +51,18 @@ def test_a_copy_has_the_same_digest(value: Any) -> None:
     assert digest(("key", value)) == digest(("key", pickle.loads(pickle.dumps(value))))
 
 
-@given(values, values)
-def test_two_values_have_one_digest_only_if_they_are_written_alike(one: Any, other: Any) -> None:
-    digest = digester(SALT)
+@pytest.mark.parametrize("is_hashed", [True, False])
+@settings(max_examples=50)
+@given(one=values, other=values)
+def test_two_values_have_one_digest_only_if_they_are_written_alike(
+    is_hashed: bool, one: Any, other: Any
+) -> None:
+    digest = digester(SALT, is_hashed=is_hashed)
     assert (digest(one) == digest(other)) == (written(one) == written(other))
 
 
 @given(st.integers(), st.integers())
-def test_pythons_own_hash_is_not_used(one: int, other: int) -> None:
+def test_the_hash_of_a_number_is_not_used(one: int, other: int) -> None:
     """hash(-1) == hash(-2), and hash(n) == hash(n + 2**61 - 1)."""
     digest = digester(SALT)
     assert (digest((one,)) == digest((other,))) == (one == other)

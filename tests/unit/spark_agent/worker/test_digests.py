@@ -105,11 +105,22 @@ UNEQUAL = [
 ]  # fmt: skip
 
 
-def test_values_that_differ_have_digests_that_differ() -> None:
-    by_digest = {digester(SALT)(value): value for value in UNEQUAL}
+@pytest.mark.parametrize("is_hashed", [True, False])
+def test_values_that_differ_have_digests_that_differ(is_hashed: bool) -> None:
+    digest_of = digester(SALT, is_hashed=is_hashed)
+    by_digest = {digest_of(value): value for value in UNEQUAL}
     assert None not in by_digest
     assert len(by_digest) == len(UNEQUAL)
     assert all(0 <= digest < 1 << 63 for digest in by_digest if digest is not None)
+
+
+def test_hashes_are_used_where_all_workers_have_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed, keyed = digester(SALT, is_hashed=True)(("a", 1)), digester(SALT, is_hashed=False)(("a", 1))
+    for seed, digest in (("0", hashed), ("4711", hashed), ("random", keyed), ("", keyed)):
+        monkeypatch.setenv("PYTHONHASHSEED", seed)
+        assert digester(SALT)(("a", 1)) == digest
+    monkeypatch.delenv("PYTHONHASHSEED")
+    assert digester(SALT)(("a", 1)) == keyed
 
 
 def test_order_in_dictionaries_and_sets_makes_no_difference() -> None:
