@@ -16,13 +16,17 @@ SALT = b"sixteen bytes of"
 
 numbers = st.booleans() | st.integers() | st.floats(allow_nan=False)  # all NaN are written alike
 atoms = st.none() | numbers | st.text() | st.binary() | st.dates()
-hashable = st.recursive(atoms, lambda inner: st.tuples(inner, inner) | st.frozensets(inner, max_size=3), max_leaves=5)
+hashable = st.recursive(
+    atoms, lambda inner: st.tuples(inner, inner) | st.frozensets(inner, max_size=3), max_leaves=5
+)
 values = st.recursive(
     atoms,
-    lambda inner: st.lists(inner, max_size=4)
-    | st.tuples(inner, inner)
-    | st.dictionaries(hashable, inner, max_size=3)
-    | st.sets(hashable, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.tuples(inner, inner)
+        | st.dictionaries(hashable, inner, max_size=3)
+        | st.sets(hashable, max_size=3)
+    ),
     max_leaves=8,
 )
 

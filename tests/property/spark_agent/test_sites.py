@@ -46,7 +46,10 @@ def compound(inner: st.SearchStrategy[Statement]) -> st.SearchStrategy[Statement
         st.builds(lambda one, two: nested("try:", one, ("except ValueError:", two)), body, body),
         st.builds(
             lambda one, two, three: nested(
-                "try:", [*one, simple("if go(): raise KeyError")], ("except KeyError as e:", two), ("finally:", three)
+                "try:",
+                [*one, simple("if go(): raise KeyError")],
+                ("except KeyError as e:", two),
+                ("finally:", three),
             ),
             body,
             body,
@@ -80,7 +83,10 @@ def loops_by_text(lines: Lines) -> dict[int, list[int]]:
 def test_the_loops_around_a_call_are_those_of_the_text(
     program: list[Statement], choices: int, is_function: bool
 ) -> None:
-    head = ["import itertools", f"chosen = itertools.chain(map(int, f'{choices:b}' * 3), itertools.repeat(0))"]
+    head = [
+        "import itertools",
+        f"chosen = itertools.chain(map(int, f'{choices:b}' * 3), itertools.repeat(0))",
+    ]
     head += ["def go(): return next(chosen)"]
     body = block(program, 0) if is_function else [line for one in program for line in one(0)]
     lines = [*head, *(["def job():", *body, "job()"] if is_function else body)]

@@ -43,7 +43,9 @@ def job(context: Any, out: Path) -> None:
 @pytest.fixture(scope="module")
 def application(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Application:
     folder = tmp_path_factory.mktemp("loop")
-    _, application = run_application(kafka.bootstrap_servers, folder, lambda context: job(context, folder / "out"))
+    _, application = run_application(
+        kafka.bootstrap_servers, folder, lambda context: job(context, folder / "out")
+    )
     assert application is not None
     rows = {tuple(map(int, text.split())) for _, _, text in part_rows(folder / "out")}
     assert rows == set(labels_by_turn()[-1].items())

@@ -160,7 +160,18 @@ def deep(levels: int) -> Any:
 
 @pytest.mark.parametrize(
     "value",
-    [Loud(), Text("a"), Number(1), Tuple((1,)), object(), len, ..., bytearray(b"a"), memoryview(b"a"), deep(100_000)],
+    [
+        Loud(),
+        Text("a"),
+        Number(1),
+        Tuple((1,)),
+        object(),
+        len,
+        ...,
+        bytearray(b"a"),
+        memoryview(b"a"),
+        deep(100_000),
+    ],
     ids=lambda value: type(value).__name__,
 )
 def test_what_is_of_no_plain_type_has_no_digest(value: Any) -> None:
