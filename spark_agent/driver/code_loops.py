@@ -1,9 +1,9 @@
 """The loops of a piece of bytecode: which of its instructions each loop repeats.
 
 A loop is an edge back to an instruction that the walk from the beginning came through (a back edge of a
-depth-first walk), and all that leads to that edge without leaving the loop (its natural loop; Aho, Lam, Sethi,
-Ullman, Compilers, 9.6). A jump backwards alone is none: the compiler puts handlers of exceptions behind the
-rest, and they jump back. Reads the bytecode of CPython from 3.10 on.
+depth-first walk), and all that leads to that edge without leaving the loop (its natural loop; Aho, Lam,
+Sethi, Ullman, Compilers, 9.6). A jump backwards alone is none: the compiler puts handlers of exceptions
+behind the rest, and they jump back. Reads the bytecode of CPython from 3.10 on.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _loops(code: CodeType, instructions: list[dis.Instruction]) -> tuple[Loop, .
 
 
 def _following(code: CodeType, instructions: list[dis.Instruction]) -> dict[int, list[int]]:
-    """Offset -> the offsets that may come next: behind it, where it jumps to, the handler of its exceptions."""
+    """Offset -> the offsets that may come next: behind it, where it jumps to, a handler of exceptions."""
     names = {instruction.offset: instruction.opname for instruction in instructions}
     following: dict[int, list[int]] = {}
     next_offsets = [*list(names)[1:], None]
@@ -83,10 +83,10 @@ def _following(code: CodeType, instructions: list[dis.Instruction]) -> dict[int,
         name, targets = instruction.opname, []
         if next_offset is not None and name not in _ENDS and name not in _JUMPS:
             targets.append(next_offset)
-        if is_jump(instruction):
-            # An `await` and a `yield from` ask again and again: no loop of the program.
-            if names.get(instruction.argval) != "SEND" or not name.startswith("JUMP"):
-                targets.append(instruction.argval)
+        # An `await` and a `yield from` ask again and again: no loop of the program.
+        asks_again = names.get(instruction.argval) == "SEND" and name.startswith("JUMP")
+        if is_jump(instruction) and not asks_again:
+            targets.append(instruction.argval)
         following[instruction.offset] = targets
     offsets = list(following)
     for start, end, handler in _protected(code, instructions):

@@ -1,10 +1,10 @@
-"""Where in the user's program an operation is called, and for the how manieth time: its site.
+"""Where in the user's program an operation is called, and how often it was called there before: its site.
 
-A site is the path of the program's frames, each with the instruction that it is at, and the loops around these
-(`code_loops`). Equal paths are equal sites. Promises that the frames of PySpark, of Python's library and of
-installed packages outside of the program's own code are left out, and that a recursion leaves its last turn
-only. A recursion, `map(f, ...)`, `functools.reduce` and a cell that runs again have no loop in any bytecode:
-they show as further visits of one path. Changes no frame, and keeps none.
+A site is the path of the program's frames, each with the instruction that it is at, and the loops around
+these (`code_loops`). Equal paths are equal sites. Promises that the frames of PySpark, of Python's library
+and of installed packages outside of the program's own code are left out, and that a recursion leaves its last
+turn only. A recursion, `map(f, ...)` and `functools.reduce` have no loop in any bytecode: they show as
+further visits of one path. Changes no frame, and keeps none.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Sites:
         self._lock = threading.Lock()
 
     def visit(self) -> Site | None:
-        """This thread's call out of the user's program, counted; None if there is none, or there are too many."""
+        """This thread's call out of the user's program, counted; None of none, and if there are too many."""
         with self._lock:
             points = self._points_of_program() if len(self._points) < MAX_POINTS else []
             if not points:

@@ -151,7 +151,8 @@ def is_jump(instruction: dis.Instruction) -> bool:
 def protected_ranges(table: bytes) -> Iterator[tuple[int, int, int, int, bool]]:
     """(first offset, offset behind the last, handler, depth, whether the place is pushed) of each range.
 
-    `table` is the `co_exceptiontable` of a code object. The format is that of `Objects/exception_handling_notes.txt` in CPython.
+    `table` is the `co_exceptiontable` of a code object. The format is that of
+    `Objects/exception_handling_notes.txt` in CPython.
     """
     numbers = _numbers(table)
     for start in numbers:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from spark_agent.driver import code_loops
@@ -25,7 +27,7 @@ def test_the_outermost_loop_is_the_first() -> None:
 def test_a_cache_behind_an_instruction_belongs_to_it() -> None:
     loops = CodeLoops(compile("for a in b:\n    c(a)", "job.py", "exec"))
     offsets = sorted(loops.loops[0].offsets)
-    for offset, following in zip(offsets, offsets[1:], strict=False):
+    for offset, following in pairwise(offsets):
         assert all(loops.instruction_at(at) == offset for at in range(offset, following))
 
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -47,56 +47,34 @@ def test_other_code_at_the_same_place_is_another_site() -> None:
     assert (first.visit, second.visit) == (0, 0)
 
 
-def test_a_cell_that_runs_again_is_visited_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_that_is_entered_again_is_visited_again() -> None:
     counted = Sites()
     text = "visit()"
     for visit in range(3):
-        (site,) = visits(text, "<stdin>", lambda _: counted.visit())
+        (site,) = visits(text, "<stdin>", counted)
         assert site.visit == visit
-    (other,) = visits("(1, visit())", "<stdin>", lambda _: counted.visit())
+    (other,) = visits("(1, visit())", "<stdin>", counted)
     assert other.visit == 0
 
 
 @pytest.fixture
-def installed() -> Iterator[dict[str, object]]:
-    """Functions of an installed package: `run(job)` calls it in a loop."""
-    names: dict[str, object] = {}
+def runner() -> Any:
+    """The function of an installed package that calls a job in a loop."""
+    names: dict[str, Any] = {}
     text = "def run(job):\n    for n in range(2):\n        job()\n"
     exec(compile(text, f"{_PYTHONS}site-packages/runner/run.py", "exec"), names)
-    yield names
+    return names["run"]
 
 
-def test_packages_around_the_program_are_left_out(installed: dict[str, object]) -> None:
-    counted, visited = Sites(), []
-
-    def visit() -> None:
-        visited.append(counted.visit())
-
-    visit.__code__ = visit.__code__.replace(co_filename=sites.__file__)
-    names = {"visit": visit}
-    exec(compile("def job():\n    visit()", FILE, "exec"), names)
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(installed["run"], names["job"]).result()
-    assert [site.loops for site in visited if site] == [(), ()]
-    assert [len(site.path) for site in visited if site] == [1, 1]
+def test_packages_around_the_program_are_left_out(runner: Any) -> None:
+    visited = visits("visit()", around=runner)
+    assert [(site.loops, len(site.path)) for site in visited] == [((), 1)] * 2
 
 
-def test_a_package_that_the_program_calls_is_a_part_of_the_path(installed: dict[str, object]) -> None:
-    counted, visited = Sites(), []
-
-    def visit() -> None:
-        visited.append(counted.visit())
-
-    visit.__code__ = visit.__code__.replace(co_filename=sites.__file__)
-    code = compile("def job():\n    visit()\nrun(job)", FILE, "exec")
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(exec, code, {"visit": visit, **installed}).result()
-    assert [len(site.path) for site in visited if site] == [3, 3]
-    assert all(site.loops[0].endswith("run.py:2") for site in visited if site)
+def test_a_package_that_the_program_calls_is_a_part_of_the_path(runner: Any) -> None:
+    visited = visits("def job():\n    visit()\nrun(job)", run=runner)
+    assert [len(site.path) for site in visited] == [3, 3]
+    assert all(site.loops[0].endswith("run.py:2") for site in visited)
 
 
 def test_a_cell_is_called_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:

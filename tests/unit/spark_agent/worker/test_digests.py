@@ -92,13 +92,13 @@ def test_another_salt_gives_other_digests() -> None:
     assert digester(SALT)(("a", 1)) != digester(SALT[::-1])(("a", 1))
 
 
-Pair = namedtuple("Pair", "left right")  # noqa: PYI024 - a program may have such ones
+Pair = namedtuple("Pair", "left right")
 
 UNEQUAL = [
-    -1, -2, 0, 1, True, False, 1.0, -0.0, 0.0, None, "", "1", "None", b"", b"1", (), [], (1,), [1], (-1,), (-2,),
-    ((1,),), (1, (2, 3)), (1, 2, 3), ([1], 2), ([1, 2],), {}, {1: 2}, {(1, 2)}, frozenset({(1, 2)}), set(),
-    frozenset(), {1, 2}, {"1", 2}, {1: {2: 3}}, 2**61 - 1, 2**64, float("inf"), "a\ud800", "é", "e\u0301",
-    1j, decimal.Decimal("1.0"), decimal.Decimal("1.00"), datetime.date(2026, 1, 1),
+    -1, -2, 0, 1, True, False, 1.0, -0.0, 0.0, None, "", "1", "None", b"", b"1", (), [], (1,), [1], (-1,),
+    (-2,), ((1,),), (1, (2, 3)), (1, 2, 3), ([1], 2), ([1, 2],), {}, {1: 2}, {(1, 2)}, frozenset({(1, 2)}),
+    set(), frozenset(), {1, 2}, {"1", 2}, {1: {2: 3}}, 2**61 - 1, 2**64, float("inf"), "a\ud800", "é",
+    "e\u0301", 1j, decimal.Decimal("1.0"), decimal.Decimal("1.00"), datetime.date(2026, 1, 1),
     datetime.datetime(2026, 1, 1), datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc),
     datetime.timedelta(1), uuid.UUID(int=1), Pair(1, 2), Pair(-1, 2), (1, 2),
     ("dict", []), (1, Pair(1, 2)), (1, (1, 2)),
@@ -127,7 +127,7 @@ def test_order_in_dictionaries_and_sets_makes_no_difference() -> None:
     digest = digester(SALT)
     assert digest({1: 2, 3: [4]}) == digest({3: [4], 1: 2})
     many = [f"word{n}" for n in range(100)]
-    assert digest(set(many)) == digest(set(reversed(many)))
+    assert digest(set(many)) == digest(set(sorted(many)))
 
 
 class Loud:
