@@ -78,6 +78,11 @@ def named_place(file: str, line: int) -> str:
     return f"{file if cell is None else f'In [{cell}]'}:{line}"
 
 
+def is_cell(file: str) -> bool:
+    """Is this the name under which IPython compiled a cell?"""
+    return _cell(file) is not None
+
+
 def _cell(file: str) -> str | None:
     """The number of the cell that IPython compiled under this name; of one that ran again, the last."""
     if "IPython" not in sys.modules:

@@ -3,7 +3,8 @@
 A loop is an edge back to an instruction that the walk from the beginning came through (a back edge of a
 depth-first walk), and all that leads to that edge without leaving the loop (its natural loop; Aho, Lam,
 Sethi, Ullman, Compilers, 9.6). A jump backwards alone is none: the compiler puts handlers of exceptions
-behind the rest, and they jump back. Reads the bytecode of CPython from 3.10 on.
+behind the rest, and they jump back. Reads the bytecode of CPython from 3.10 on, and finds no loop in other.
+Never raises.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType
 from typing import NamedTuple
 
+from spark_agent.delivery.log import logger
 from spark_agent.worker.reading.instructions import is_jump, protected_ranges
 
 #: Of code with more bytes no loop is known: it is made by a program, and takes long to read.
-MAX_BYTES = 100_000
+MAX_BYTES = 50_000
 
 _ENDS = frozenset(("RAISE_VARARGS", "RERAISE", "RETURN_CONST", "RETURN_VALUE"))
 _JUMPS = frozenset(
@@ -37,11 +39,17 @@ class CodeLoops:
     """The instructions and the loops of one code object."""
 
     def __init__(self, code: CodeType) -> None:
-        is_short = len(code.co_code) <= MAX_BYTES
-        instructions = list(dis.get_instructions(code)) if is_short else []
-        self._offsets = [instruction.offset for instruction in instructions]
+        self._offsets: list[int] = []
+        self._lines = _Lines(code)
         #: Outermost first.
-        self.loops = _loops(code, instructions)
+        self.loops: tuple[Loop, ...] = ()
+        if len(code.co_code) <= MAX_BYTES:
+            try:
+                instructions = list(dis.get_instructions(code))
+                self.loops = _loops(code, instructions, self._lines)
+                self._offsets = [instruction.offset for instruction in instructions]
+            except Exception as error:  # noqa: BLE001 - bytecode that no compiler of CPython has made
+                logger.debug("the loops of %s are not known: %r", code.co_name, error)
 
     def instruction_at(self, offset: int) -> int:
         """The offset at which the instruction begins that `f_lasti` of a frame is in.
@@ -51,12 +59,15 @@ class CodeLoops:
         index = bisect_right(self._offsets, offset)
         return self._offsets[index - 1] if index else offset
 
+    def line_of(self, instruction: int) -> int:
+        return self._lines.first_of((instruction,))
+
     def around(self, instruction: int) -> tuple[Loop, ...]:
         """The loops that repeat the instruction, outermost first."""
         return tuple(loop for loop in self.loops if instruction in loop.offsets)
 
 
-def _loops(code: CodeType, instructions: list[dis.Instruction]) -> tuple[Loop, ...]:
+def _loops(code: CodeType, instructions: list[dis.Instruction], lines: _Lines) -> tuple[Loop, ...]:
     if not instructions:
         return ()
     following = _following(code, instructions)
@@ -66,7 +77,6 @@ def _loops(code: CodeType, instructions: list[dis.Instruction]) -> tuple[Loop, .
         before.setdefault(target, []).append(offset)
         if is_back:
             tails.setdefault(target, []).append(offset)
-    lines = _Lines(code)
     loops = []
     for header, ends in tails.items():
         offsets = _natural_loop(header, ends, before)

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from spark_agent.driver.nodes import Node
 from spark_agent.driver.sites import Site
 
-#: Of one version, so many chains take the digests: each computes it again, or reads it from a cache.
-MAX_CHAINS = 4
+#: Of one version, so many chains take the digests, as where a turn joins it and unites it with what came out.
+MAX_CHAINS = 2
 
 _Call = tuple[tuple[str, ...], str]
 """The path of a site, and the operation there: several may be called by one instruction of a helper."""
@@ -36,7 +36,7 @@ class LoopVariables:
         #: What each input of an operation was at the last visit.
         self._read: dict[tuple[_Call, int], int] = {}
         self._made_at: set[_Call] = set()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a finalizer may call an operation meanwhile
 
     def note(self, site: Site, name: str, inputs: Sequence[Node], newest: int) -> None:
         """The operation `name` at `site` reads `inputs`.

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_agent import contract
+from spark_agent.delivery.log import logger
 from spark_agent.driver.call_sites import call_site
 from spark_agent.driver.event_publisher import EventPublisher
 from spark_agent.driver.loop_variables import LoopVariables
@@ -49,7 +50,7 @@ class OperationScope:
         self._context, self._events = context, events
         self._numbers = itertools.count()
         self._newest = -1
-        self._sites = Sites() if has_sites else None
+        self._sites: Sites | None = Sites() if has_sites else None
         self._loop_variables = LoopVariables()
         self._left_out_numbers = itertools.count(-1, -1)  # the job's own are those of any other run of it
         self._local = threading.local()
@@ -146,8 +147,7 @@ class OperationScope:
         frame = Frame(name, call_site(), nodes, sink=sink)
         if not self.frames and not any(node.is_left_out for node in nodes):
             frame.site = site or self._visit()
-            if frame.site is not None:
-                self._loop_variables.note(frame.site, name, nodes, newest)
+            self._note_read(frame, newest)
         self.frames.append(frame)
         try:
             yield frame
@@ -156,8 +156,24 @@ class OperationScope:
             self._local.newest = self._newest
 
     def _visit(self) -> Site | None:
-        """This call out of the user's program, counted, where nodes have sites."""
-        return None if self._sites is None else self._sites.visit()
+        """This call out of the user's program, counted, where nodes have sites. Never raises."""
+        try:
+            return None if self._sites is None else self._sites.visit()
+        except Exception as error:  # noqa: BLE001 - an agent bug must not fail the user's operation
+            self._end_sites(error)
+            return None
+
+    def _note_read(self, frame: Frame, newest: int) -> None:
+        """Never raises."""
+        try:
+            if frame.site is not None:
+                self._loop_variables.note(frame.site, frame.name, frame.inputs, newest)
+        except Exception as error:  # noqa: BLE001 - an agent bug must not fail the user's operation
+            self._end_sites(error)
+
+    def _end_sites(self, error: Exception) -> None:
+        self._sites = None
+        logger.warning("from here on operations have no site, and explanations are longer: %r", error)
 
     def finish(self, frame: Frame, result: Any) -> None:
         """Name the node of the operation's result after it; its other nodes are internal.

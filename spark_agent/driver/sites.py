@@ -3,19 +3,19 @@
 A site is the path of the program's frames, each with the instruction that it is at, and the loops around
 these (`code_loops`). Equal paths are equal sites. Promises that the frames of PySpark, of Python's library
 and of installed packages outside of the program's own code are left out, and that a recursion leaves its last
-turn only. A recursion, `map(f, ...)` and `functools.reduce` have no loop in any bytecode: they show as
-further visits of one path. Changes no frame, and keeps none.
+turn only. A recursion, `map(f, ...)`, `functools.reduce` and a cell that runs again have no loop in any
+bytecode: they show as further visits of one path. Changes no frame, and keeps none.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from spark_agent.driver.call_sites import is_installed, is_of_user, named_place
+from spark_agent.driver.call_sites import is_cell, is_installed, is_of_user, named_place
 from spark_agent.driver.code_loops import CodeLoops
 
 #: Of a path that is longer, the innermost frames.
@@ -59,11 +59,12 @@ class Sites:
     """The sites of one application, and how often each was visited. Thread-safe."""
 
     def __init__(self) -> None:
-        self._codes: dict[int, tuple[CodeType, CodeLoops]] = {}
-        self._points: dict[tuple[int, int], _Point] = {}
-        self._owners: dict[str, CodeType] = {}
-        self._visits: dict[tuple[str, ...], int] = {}
-        self._lock = threading.Lock()
+        self._codes: dict[CodeType, CodeLoops] = {}
+        self._points: dict[tuple[int, int], _Point] = {}  # by the id of its code, which it holds
+        self._in_cells: dict[tuple[CodeType, int], _Point] = {}
+        self._numbers: dict[str, dict[CodeType, int]] = {}
+        self._visited: dict[tuple[str, ...], Site] = {}  # with the next visit
+        self._lock = threading.RLock()  # a finalizer may call an operation meanwhile
 
     def visit(self) -> Site | None:
         """This thread's call out of the user's program, counted; None of none, and if there are too many."""
@@ -72,12 +73,14 @@ class Sites:
             if not points:
                 return None
             path = tuple(point.text for point in points)
-            visit = self._visits.get(path, 0)
-            if not visit and len(self._visits) >= MAX_SITES:
-                return None
-            self._visits[path] = visit + 1
-        loops = tuple(loop for point in points for loop in point.loops)
-        return Site(path, loops, visit, _innermost_loop(points, path))
+            site = self._visited.get(path)
+            if site is None:
+                if len(self._visited) >= MAX_SITES:
+                    return None
+                loops = tuple(loop for point in points for loop in point.loops)
+                site = Site(path, loops, 0, _innermost_loop(points, path))
+            self._visited[path] = replace(site, visit=site.visit + 1)
+            return site
 
     def _points_of_program(self) -> list[_Point]:
         points: list[_Point] = []
@@ -100,32 +103,29 @@ class Sites:
         return point
 
     def _new_point(self, code: CodeType, last: int) -> _Point:
-        if id(code) not in self._codes:
-            self._codes[id(code)] = code, CodeLoops(code)
-        loops_of_code = self._codes[id(code)][1]
-        offset = loops_of_code.instruction_at(last)
-        place = named_place(code.co_filename, _line(code, offset))
-        loops = loops_of_code.around(offset)
-        lines = tuple(named_place(code.co_filename, loop.line) for loop in loops)
-        return _Point(
+        if code not in self._codes:
+            self._codes[code] = CodeLoops(code)
+        of_code, file = self._codes[code], code.co_filename
+        offset = of_code.instruction_at(last)
+        if is_cell(file) and (code, offset) in self._in_cells:
+            return self._in_cells[code, offset]._replace(code=code)  # its number is that of its first run
+        loops = of_code.around(offset)
+        lines = tuple(named_place(file, loop.line) for loop in loops)
+        point = _Point(
             code,
-            self._own_text(f"{place}@{offset}", code),
+            self._own_text(f"{named_place(file, of_code.line_of(offset))}@{offset}", code),
             lines,
             tuple(f"{line}@{loop.header}" for line, loop in zip(lines, loops, strict=True)),
         )
+        if is_cell(file):
+            self._in_cells[code, offset] = point
+        return point
 
     def _own_text(self, text: str, code: CodeType) -> str:
         """`text`, and a number behind it where other code has it: two lambdas of a line, lines of a shell."""
-        number, own = 1, text
-        while self._owners.setdefault(own, code) != code:
-            number += 1
-            own = f"{text}.{number}"
-        return own
-
-
-def _line(code: CodeType, offset: int) -> int:
-    line = next((line for start, end, line in code.co_lines() if start <= offset < end), None)
-    return line or code.co_firstlineno
+        numbers = self._numbers.setdefault(text, {})
+        number = numbers.setdefault(code, len(numbers) + 1)
+        return text if number == 1 else f"{text}.{number}"
 
 
 def _innermost_loop(points: list[_Point], path: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from spark_agent.delivery.settings import AgentSettings
 
@@ -32,4 +32,4 @@ class Plan:
     writes_headers: bool = False  # the batches that leave have headers
     is_read_in_task: bool = False  # the task that computes it may read it on, and fail then
     digest_nodes: tuple[int, ...] = ()  # whose records get digests; `input_node` may be one
-    digest_salt: bytes = b""
+    digest_salt: bytes = field(default=b"", repr=False)

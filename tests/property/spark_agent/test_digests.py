@@ -39,7 +39,7 @@ def written(value: Any) -> Any:
     if kind in (set, frozenset):
         return kind.__name__, sorted(repr(written(item)) for item in value)
     if kind is dict:
-        return "dict", sorted(repr((written(key), written(item))) for key, item in value.items())
+        return "dict", [(written(key), written(item)) for key, item in value.items()]
     return kind.__name__, repr(value)
 
 

@@ -36,3 +36,16 @@ def test_of_very_long_code_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> 
     loops = CodeLoops(compile("for a in b:\n    c(a)", "job.py", "exec"))
     assert loops.loops == ()
     assert loops.instruction_at(24) == 24
+
+
+def test_of_bytecode_that_no_compiler_made_nothing_is_known() -> None:
+    code = compile("for a in b:\n    c(a)", "job.py", "exec")
+    kinds = set()
+    for place in range(0, len(code.co_code), 2):
+        for opcode in (93, 110, 131, 140, 175):
+            changed = bytearray(code.co_code)
+            changed[place : place + 2] = bytes((opcode, 250))
+            loops = CodeLoops(code.replace(co_code=bytes(changed)))
+            kinds.add(loops.loops == () and loops.instruction_at(24) == 24)
+            assert loops.line_of(0) in (0, 1)
+    assert True in kinds

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from spark_agent.driver.capture_plan import captured
+from spark_agent.driver.loop_variables import MAX_CHAINS, LoopVariables
 from spark_agent.driver.nodes import Node
 from spark_agent.driver.session import Session
+from spark_agent.driver.sites import Sites
 from spark_agent.worker.operators.narrow import Map
 from spark_agent.worker.operators.passthrough import Passthrough
 from spark_agent.worker.pipeline import Pipeline
@@ -99,7 +101,7 @@ def test_at_most_a_few_chains_take_the_digests_of_one_version() -> None:
     for _turn in range(1):
         turn = driver.operate("map", labels)
     taken = [driver.digested(labels, turn) for _ in range(10)]
-    assert taken == [(node_of(labels).number,)] * 4 + [()] * 6
+    assert taken == [(node_of(labels).number,)] * MAX_CHAINS + [()] * (10 - MAX_CHAINS)
 
 
 def test_batches_that_pass_unread_get_no_digests() -> None:
@@ -125,3 +127,17 @@ def test_the_salt_is_in_no_message_and_differs_between_applications() -> None:
     salts = {Driver().session.digest_salt for _ in range(3)}
     assert len(salts) == 3
     assert all(len(salt) == 16 for salt in salts)
+
+
+@pytest.mark.parametrize(("owner", "name"), [(Sites, "visit"), (LoopVariables, "note")])
+def test_an_error_of_the_agent_ends_sites_and_no_operation(
+    monkeypatch: pytest.MonkeyPatch, owner: type, name: str
+) -> None:
+    def fail(*_arguments: object) -> None:
+        raise KeyError(88)
+
+    driver = Driver()
+    monkeypatch.setattr(owner, name, fail)
+    node_of(driver.operate("map"))
+    assert node_of(driver.operate("map")).site is None
+    assert driver.session.scope.new_node("count").site is None

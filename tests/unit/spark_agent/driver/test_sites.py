@@ -113,3 +113,27 @@ with ThreadPoolExecutor(4) as pool:
     visited = visits(text)
     assert sorted(site.visit for site in visited) == list(range(100))
     assert len({site.path for site in visited}) == 1
+
+
+@pytest.mark.parametrize("name", ["/tmp/ipykernel_1/2.py", "<ipython-input-{}-3f>"])
+def test_a_cell_that_runs_again_is_visited_again(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    module = ModuleType("IPython")
+    module.__file__ = "/env/site-packages/IPython/__init__.py"
+    numbers: dict[str, int] = {}
+    shell = SimpleNamespace(compile=SimpleNamespace(_filename_map=numbers))
+    module.get_ipython = lambda: shell  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", module)
+    call_sites.is_of_user.cache_clear()
+    counted, seen_sites = Sites(), []
+    for number in (3, 5, 8):
+        numbers["/tmp/ipykernel_1/2.py"] = number
+        seen_sites += visits("def step():\n    visit()\nstep()", name.format(number), counted)
+    assert [site.visit for site in seen_sites] == [0, 1, 2]
+    assert {site.path[0].partition("@")[0] for site in seen_sites} == {"In [3]:3"}
+
+
+def test_much_code_of_one_name_is_told_apart_at_once() -> None:
+    counted = Sites()
+    paths = [visits(f"visit({n})", "<string>", counted)[0].path for n in range(300)]
+    assert len(set(paths)) == 300
+    assert len(counted._numbers) == 1

@@ -24,7 +24,7 @@ class Blocks:
 
     def emit(self, node: int, relation: str, base_in: int, base_out: int, columns: dict[str, Any]) -> None:
         assert (node, relation, base_in) == (7, contract.DIGESTS, 0)
-        self.sent.append((base_out, columns))
+        self.sent.append((base_out, {name: list(column) for name, column in columns.items()}))
 
 
 def streamed(records: list[Any]) -> list[tuple[int, dict[str, Any]]]:
@@ -123,11 +123,37 @@ def test_hashes_are_used_where_all_workers_have_the_same(monkeypatch: pytest.Mon
     assert digester(SALT)(("a", 1)) == keyed
 
 
-def test_order_in_dictionaries_and_sets_makes_no_difference() -> None:
+def test_a_dictionary_has_an_order_and_a_set_has_none() -> None:
     digest = digester(SALT)
-    assert digest({1: 2, 3: [4]}) == digest({3: [4], 1: 2})
-    many = [f"word{n}" for n in range(100)]
-    assert digest(set(many)) == digest(set(sorted(many)))
+    assert digest({1: 2, 3: [4]}) != digest({3: [4], 1: 2})
+    crowded = set(range(0, 8_000, 8)) | {1, 9}
+    crowded -= set(range(80, 8_000, 8))
+    assert list(crowded) != sorted(crowded)
+    assert digest(crowded) == digest(set(sorted(crowded)))  # noqa: C414 - in another order
+
+
+def shared(levels: int) -> Any:
+    value: Any = (1, 2)
+    for _ in range(levels):
+        value = (value, value)
+    return value
+
+
+def test_records_of_very_many_parts_have_none() -> None:
+    digest = digester(SALT)
+    assert digest(shared(8)) is not None
+    assert digest(shared(60)) is None
+    assert digest([shared(60)]) is None
+    assert digest((1, [0] * 9_000)) is not None
+    assert digest((1, [0] * 11_000)) is None
+    assert digest((0,) * 11_000) is None
+    assert digest((1, *([[0] * 9_000] * 5))) is None
+
+
+def test_in_a_python_without_blake2_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("hashlib.blake2b")
+    assert digester(SALT, is_hashed=False)(1) is None
+    assert digester(SALT, is_hashed=True)(1) is not None
 
 
 class Loud:
