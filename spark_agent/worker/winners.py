@@ -33,7 +33,8 @@ _PLAIN = frozenset(
     (int, float, complex, bool, str, bytes, type(None), Decimal, date, datetime, time, timedelta, timezone)
 )
 #: Values of these types that are equal are the same, whatever a program does with them.
-_SAME = frozenset((int, str, bytes, date))
+_SAME = (int, str, bytes, date)
+_UNSEEN = object
 
 
 class Winners:
@@ -46,15 +47,22 @@ class Winners:
     the first one?
     """
 
-    __slots__ = ("first", "keys", "lost", "merged", "positions", "takes_any")
+    __slots__ = ("first", "keys", "kind", "lost", "merged", "positions", "takes_any")
 
     def __init__(self, *, takes_any: bool) -> None:
         self.takes_any = takes_any
         self.positions = array("q")
         self.keys: list[Any] = []
+        #: Of all keys, if values of it that are equal are the same; None: there is no such type.
+        self.kind: type | None = _UNSEEN
         self.merged = bytearray()
         self.first = 0  # the position of the first input of the batch that is being merged
         self.lost = 0
+
+    def meet(self, kind: type) -> type | None:
+        """Note the type of a new key, which differs from those before; gives `kind`."""
+        self.kind = kind if self.kind is _UNSEEN and any(kind is one for one in _SAME) else None
+        return self.kind
 
     def are_worth_it(self, inputs: int) -> bool:
         """Was most of what `inputs` were merged into chosen? A function that adds never chooses."""
@@ -65,7 +73,10 @@ class Winners:
         outputs, inputs = array("Q"), array("Q")
         try:
             for code, position in compress(enumerate(self.positions), self.merged):
-                if position != LOST and is_immutable(values[code]):
+                if position == LOST:
+                    continue
+                kind = type(values[code])
+                if (type(kind) is type and kind in _PLAIN) or is_immutable(values[code]):
                     outputs.append(code)
                     inputs.append(position)
                     if len(outputs) == PIECE:
@@ -116,7 +127,7 @@ def is_same(key: Any, other: Any) -> bool:
         if kind is tuple and len(one) < left:
             left -= len(one)
             pairs.extend(zip(one, two, strict=True))
-        elif kind not in _SAME and not (kind is float and one):  # 0.0 and -0.0 are equal
+        elif kind not in _SAME and not (kind is float and one):  # 0.0 and -0.0 are equal, and differ
             return False
     return True
 

@@ -139,7 +139,7 @@ class Combine(Operator):
         """`merge_pairs` that also keeps the winners. Of two that are the same object the earlier one wins."""
         (create, combine), size = self.choosing(), len(combined)
         positions, merged, first, keys = winners.positions, winners.merged, winners.first, winners.keys
-        takes_any = winners.takes_any
+        takes_any, kind = winners.takes_any, winners.kind
         for key, value in records:
             code = codes[key]
             try:
@@ -148,16 +148,19 @@ class Combine(Operator):
                     merged[code] = 1
                     if new is not combined[code]:
                         combined[code] = new
-                        if new is not value or not takes_any or not is_same(key, keys[code]):
+                        if new is value and takes_any and (type(key) is kind or is_same(key, keys[code])):
+                            if positions[code] != LOST:
+                                positions[code] = first + len(noted)
+                        else:
                             positions[code] = LOST
                             winners.lost += 1
-                        elif positions[code] != LOST:
-                            positions[code] = first + len(noted)
                 else:
                     new = value if create is None else create(value)
                     combined.append(new)
                     merged.append(0)
                     keys.append(key)
+                    if kind is not None and type(key) is not kind:
+                        kind = winners.meet(type(key))
                     size += 1
                     if new is value:
                         positions.append(first + len(noted))

@@ -156,6 +156,16 @@ def test_keys_that_nobody_can_tell_apart_are_one(side: type[Combine], key: Any) 
 
 
 @SIDES
+def test_keys_of_many_types(side: type[Combine]) -> None:
+    class Word(str):
+        __slots__ = ()
+
+    keys = ["a", "b", Word("a"), "b", 1, 2, True, 2]
+    assert winners(side, [(key, -at) for at, key in enumerate(keys, 1000)], min) == {1: 3, 3: 7}
+    assert winners(side, [(key, at) for at, key in enumerate(keys, 1000)], min) == {0: 0, 1: 1, 2: 4, 3: 5}
+
+
+@SIDES
 def test_keys_that_share_their_parts_cost_no_more(side: type[Combine]) -> None:
     one: Any = (1.5,)
     other: Any = (2.5 - 1,)
