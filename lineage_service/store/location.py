@@ -86,6 +86,8 @@ class StoreLocation:
         if self.is_local:
             return self.uris(name, uris)
         folder = self._folder()
+        if not uris:  # of a table that may not be there
+            return []
         with ThreadPoolExecutor(_COPIES_AT_ONCE) as pool:
             copied = partial(_copied, folder, self.filesystem(name))
             return list(pool.map(copied, uris))
