@@ -5,11 +5,14 @@ An executor that cannot import this starts no worker, so none runs unguarded.
 
 from __future__ import annotations
 
-from spark_agent.worker.guard import begin
+import sys
+
+from spark_agent.worker.guard import begin, unpacked_spark
 
 
 def main() -> None:
     begin.begin().processes.is_worker = True
+    unpacked_spark.import_pyspark(sys.path)
     from pyspark import daemon
 
     daemon.manager()
