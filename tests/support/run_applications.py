@@ -22,12 +22,18 @@ Splits = Sequence[int]
 
 @dataclass(frozen=True)
 class Operator:
-    """`made`: split -> output -> the inputs that it was made of, as `relation` can tell."""
+    """`made`: split -> output -> the inputs that it was made of, as `relation` can tell.
+
+    `winners`: split -> output -> the one input that alone decided it, where one did.
+    """
 
     node: int
-    relation: Literal["identity", "positions", "counts", "gather"]
+    relation: Literal["identity", "positions", "counts", "gather", "codes"]
     made: Sequence[Sequence[Sequence[int]]]
     is_public: bool
+    site: str = ""  # in a loop
+    winners: Sequence[Mapping[int, int]] = ()
+    digests: Sequence[Mapping[int, int]] = ()  # split -> output -> digest
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,8 @@ class Stage:
     parents: Sequence[int]  # nodes
     operators: Sequence[Operator]
     is_public: bool = False
+    site: str = ""  # of `begin`, in a loop
+    digests: Sequence[Mapping[int, int]] = ()  # split -> record of `begin` -> digest
     actions: Sequence[int] = ()
     copies: int = 0
     is_read: bool = False
@@ -168,7 +176,9 @@ class RunApplication:
         for stage in self.stages:
             if stage.kind != "cache":
                 kind = "source" if stage.kind == "file" else "operator"
-                yield _node(stage.begin, kind if stage.is_public else "step", relations[stage.kind])
+                yield _node(
+                    stage.begin, kind if stage.is_public else "step", relations[stage.kind], stage.site
+                )
                 yield from (
                     event(contract.LINK, source=parent, target=stage.begin, port=port)
                     for port, parent in enumerate(stage.parents)
@@ -178,7 +188,8 @@ class RunApplication:
             before = stage.begin
             for operator in stage.operators:
                 relation = contract.IDENTITY if operator.relation == "identity" else contract.FLOWS
-                yield _node(operator.node, "operator" if operator.is_public else "step", relation)
+                kind = "operator" if operator.is_public else "step"
+                yield _node(operator.node, kind, relation, operator.site)
                 yield event(contract.LINK, source=before, target=operator.node, port=0)
                 before = operator.node
             for sink in stage.actions:
@@ -199,6 +210,7 @@ class RunApplication:
             columns |= {"step": [1] * len(spans), "run": [span[2] for span in spans]}
             told.append((stage.begin, contract.SPANS, columns))
         inputs = stage.sizes[split]
+        told += _beside_flows(stage, split)
         for operator in stage.operators:
             made = operator.made[split]
             flat = [each for of in made for each in of]
@@ -207,6 +219,11 @@ class RunApplication:
             elif operator.relation == "counts":
                 counts = [flat.count(number) for number in range(inputs)]
                 told.append((operator.node, contract.COUNTS, {"count": counts}))
+            elif operator.relation == "codes":  # each input went into one output
+                code_of = {of: at for at, inputs_of in enumerate(made) for of in inputs_of}
+                told.append(
+                    (operator.node, contract.CODES, {"code": [code_of[of] for of in sorted(code_of)]})
+                )
             elif operator.relation == "gather":
                 told.append((operator.node, contract.GATHER, {"count": list(map(len, made)), "in": flat}))
             inputs = len(made)
@@ -215,9 +232,31 @@ class RunApplication:
             yield block(number, seq, relation, columns, node=node, split=split)
 
 
-def _node(number: int, kind: str, relation: str) -> bytes:
+def _beside_flows(stage: Stage, split: int) -> Iterator[tuple[int, str, Mapping[str, list[int]]]]:
+    """Winners and digests of a run."""
+    digests = [(stage.begin, stage.digests), *((of.node, of.digests) for of in stage.operators)]
+    for node, by_split in digests:
+        if by_split:
+            known = sorted(by_split[split].items())
+            columns = {"digest": [digest for _, digest in known], "out": [at for at, _ in known]}
+            yield node, contract.DIGESTS, columns
+    for operator in stage.operators:
+        if operator.winners:
+            winners = sorted(operator.winners[split].items())
+            columns = {"out": [at for at, _ in winners], "in": [winner for _, winner in winners]}
+            yield operator.node, contract.WINNERS, columns
+
+
+def _node(number: int, kind: str, relation: str, site: str = "") -> bytes:
+    more = {"site": {"path": [f"job.py:{site}"], "loops": ["job.py:1"]}} if site else {}
     return event(
-        contract.NODE_REGISTERED, node=number, name=f"n{number}", kind=kind, relation=relation, exact=True
+        contract.NODE_REGISTERED,
+        node=number,
+        name=site or f"n{number}",
+        kind=kind,
+        relation=relation,
+        exact=True,
+        **more,
     )
 
 

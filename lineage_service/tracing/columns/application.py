@@ -78,7 +78,9 @@ def open_application(
     """
     block_receipts = (receipts or Receipts()).of(files["blocks"])
     topology = read_topology(application_id, events, block_receipts, has_failed=has_failed)
-    snapshot = Snapshot(topology, block_receipts, files["flows"], files["records"], cached)
+    snapshot = Snapshot(
+        topology, block_receipts, files["flows"], files["records"], cached, files["annotations"]
+    )
     return opened_as(snapshot, events, block_receipts, rows)
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "OF_OUTPUTS",
     "OF_SPANS",
     "distinct",
+    "input_counts",
     "inputs_of_outputs",
     "inputs_of_ranges",
     "inputs_of_spans",
@@ -103,6 +104,14 @@ def inputs_of_outputs(
             index += chosen.start
         if len(index):
             yield from _by_writer(part, rows, index, part.at("in_pos", rows))
+
+
+def input_counts(slices: Iterable[Slice], positions: Integers) -> Integers:
+    """How many inputs each of distinct, ascending positions has in rows with one output each."""
+    counts = np.zeros(len(positions), np.int64)
+    for part, chosen in _parts(slices, positions, ("out_pos",)):
+        counts[chosen] += part.rows_with(positions[chosen])[1]
+    return counts
 
 
 def inputs_of_spans(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import duckdb
 
 from lineage_service.completeness import Receipt
+from lineage_service.tracing.columns.annotation_files import AnnotationCache, AnnotationFiles
 from lineage_service.tracing.columns.column_cache import ColumnCache
 from lineage_service.tracing.columns.flow_files import FlowFiles
 from lineage_service.tracing.columns.record_texts import RecordTexts, TextCache
@@ -30,10 +31,11 @@ class CachedRows:
 
     columns: ColumnCache = field(default_factory=ColumnCache)
     texts: TextCache = field(default_factory=TextCache)
+    annotations: AnnotationCache = field(default_factory=AnnotationCache)
 
 
 class Snapshot:
-    """What is needed to walk: the graph, the flows, and the texts."""
+    """What is needed to walk: the graph, the flows, what is said of single outputs, and the texts."""
 
     def __init__(
         self,
@@ -42,11 +44,13 @@ class Snapshot:
         flow_files: Sequence[str],
         record_files: Sequence[str],
         cached: CachedRows | None = None,
+        annotation_files: Sequence[str] = (),
     ) -> None:
         """Files are Parquet files of the application, on this machine."""
         cached = cached or CachedRows()
         self.flows = FlowFiles(flow_files, cached.columns)
         self.texts = RecordTexts(record_files, cached.texts)
+        self.annotations = AnnotationFiles(annotation_files, cached.annotations)
         self.database = duckdb.connect(":memory:")
         self.database.execute("SET threads = 2")
         _view(self.database, "records", record_files, _RECORD_COLUMNS)

@@ -14,6 +14,7 @@ __all__ = [
     "Link",
     "PartitionInfo",
     "Scanned",
+    "Site",
     "TaskRun",
     "TopologyNode",
     "have_files_in_common",
@@ -26,6 +27,14 @@ PartitionInfo = Mapping[str, Any]
 
 The names are those of docs/contract.md (`partitions`); the number is `split`.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where in the program an operation was called."""
+
+    path: tuple[str, ...]  # the call sites from the outermost to its own
+    loops: tuple[str, ...] = ()  # those of the loops around it, the outermost first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +63,7 @@ class TopologyNode:
     schema_note: str = ""  # why columns are missing there
     options: Mapping[str, str] | None = None  # of the reader or writer of CSV and JSON; None: not known
     expressions: Mapping[str, Any] | None = None  # what an operator of a query computes of a row
+    site: Site | None = None  # of an operation; None: not known
 
     @property
     def is_public(self) -> bool:

@@ -13,7 +13,14 @@ from typing import Any
 
 from lineage_service.datasets.event_datasets import dataset_of, schema_of
 from lineage_service.outcomes import NodeOutcome, actions_of
-from lineage_service.tracing.model.elements import FailedRun, PartitionInfo, Scanned, TaskRun, TopologyNode
+from lineage_service.tracing.model.elements import (
+    FailedRun,
+    PartitionInfo,
+    Scanned,
+    Site,
+    TaskRun,
+    TopologyNode,
+)
 from spark_agent import contract
 from spark_agent.contract.dataset_names import location_of
 
@@ -130,6 +137,7 @@ class EventLog:
             schema_note=event.get("schema_note") or "",
             options=dataset.get("options") if isinstance(dataset, Mapping) else None,
             expressions=event.get("expressions"),
+            site=_site(event.get("site")),
         )
 
 
@@ -178,6 +186,12 @@ def _scans(event: Event) -> Iterator[Scanned]:
         yield Scanned(event["input"], event["split"], event["inputs"], event["parts"])
     for scan in event.get("scans") or ():
         yield Scanned(scan["node"], scan["split"], scan["rows"], scan.get("parts") or ())
+
+
+def _site(site: Event | None) -> Site | None:
+    if site is None or not site.get("path"):
+        return None
+    return Site(tuple(site["path"]), tuple(site.get("loops") or ()))
 
 
 def _with_parts(node: TopologyNode, partition: int, parts: Sequence[Mapping[str, Any]]) -> TopologyNode:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Protocol, TypeVar
 
 from lineage_service.completeness import Receipt
 from lineage_service.tracing.model.elements import Link, TaskRun
+from lineage_service.tracing.model.families import Families, families_of
 from lineage_service.tracing.model.live_runs import live_runs
 from lineage_service.tracing.model.lost_partitions import lost_partitions
 from lineage_service.tracing.model.stored_blocks import stored_blocks
@@ -72,6 +74,11 @@ class LineageGraph:
         self._only_runs: dict[int, Mapping[int, int]] = {}
         self._runs_of_partitions: dict[int, Mapping[int, tuple[TaskRun, ...]]] = {}
         self._flow_rows = self.blocks.rows_in(self.live)
+
+    @cached_property
+    def families(self) -> Families:
+        """Its loop variables."""
+        return families_of(self.topology)
 
     def _crossing(self) -> frozenset[int]:
         """The nodes whose flows may lead from one task to another."""

@@ -25,6 +25,8 @@ class StoredBlocks:
     pairing: frozenset[int]  # those whose flows name single records of other runs
     keyed: frozenset[int]  # with keys or values
     valued: frozenset[int]  # with values
+    winning: frozenset[int]  # some of whose outputs one input alone decides
+    digested: frozenset[int]  # with digests
     flow_rows: Mapping[tuple[int, int], int]  # (node, run) -> rows in `flows`
     relations: Mapping[int, frozenset[str]]  # node -> the relations of its blocks that made rows in `flows`
 
@@ -59,6 +61,8 @@ def stored_blocks(topology: Topology, receipts: Iterable[Receipt]) -> StoredBloc
         pairing=nodes_of(contract.PAIRS) - _named_otherwise(topology),
         keyed=nodes_of(*contract.TEXT_BLOCKS),
         valued=nodes_of(contract.VALUES),
+        winning=nodes_of(contract.WINNERS),
+        digested=nodes_of(contract.DIGESTS),
         flow_rows=flow_rows,
         relations=_relations_by_node(nodes_by_relation),
     )

@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from lineage_service.tracing.columns.column_cache import NO_RUN, Integers
 from lineage_service.tracing.columns.flow_slices import Slice
 from lineage_service.tracing.columns.interval_join import (
     OF_OUTPUTS,
     OF_SPANS,
+    distinct,
     inputs_of_outputs,
     inputs_of_ranges,
     inputs_of_spans,
@@ -29,22 +32,31 @@ from lineage_service.tracing.walk.frontiers import Frontier, Frontiers, Records,
 from lineage_service.tracing.walk.id_lookup import node_of, records_of_ids
 from spark_agent import contract
 
-__all__ = ["BackwardSteps"]
+__all__ = ["BackwardSteps", "Winners"]
 
 _Inputs = tuple[int, "Integers | None", Integers]
 """(run that wrote them, indices of the outputs, inputs); no indices where all have the same origin."""
 
 
+class Winners(Protocol):
+    """Which one of the inputs of an output alone decided it."""
+
+    def of(self, node: int, run: int, positions: Integers) -> tuple[npt.NDArray[np.bool_], Integers] | None:
+        """(which of ascending outputs have a winner, the winners of these). None where none of them has."""
+
+
 class BackwardSteps:
     """The steps of one walk, over its frontiers. For one thread."""
 
-    def __init__(self, snapshot: Snapshot, frontiers: Frontiers) -> None:
+    def __init__(self, snapshot: Snapshot, frontiers: Frontiers, winners: Winners | None = None) -> None:
+        """With `winners`, an output that has one leads to it alone."""
+        self._winners = winners
         self._flows, self._graph, self._topology = snapshot.flows, snapshot.graph, snapshot.graph.topology
         self._frontiers = frontiers
 
     def step(self, node: int) -> None:
         """Add the inputs of the records at `node`."""
-        self._add_copies(node)
+        self.add_copies(node)
         frontier = self._frontiers.at(node)
         of_relation = _BY_RELATION.get(self._topology.nodes[node].relation)
         if of_relation is not None:
@@ -56,7 +68,7 @@ class BackwardSteps:
         flowing = {run: records for run, records in frontier.items() if self._graph.is_flowing(node, run)}
         self._follow_flows(node, flowing)
 
-    def _add_copies(self, node: int) -> None:
+    def add_copies(self, node: int) -> None:
         """A cached RDD is read by other runs than those that computed it: its records stand in both."""
         for link in self._graph.links_of.get(node, ()):
             if link.parent_node == node:
@@ -122,6 +134,8 @@ class BackwardSteps:
     # -- flows ---------------------------------------------------------------------------------------
 
     def _follow_flows(self, node: int, frontier: Frontier) -> None:
+        if self._winners is not None:
+            frontier = self._follow_winners(self._winners, node, frontier)
         blocks = self._graph.blocks
         lookups = {
             run: (len(positions), self._flows.near(node, run, outputs=bounds_of(positions)))
@@ -133,6 +147,24 @@ class BackwardSteps:
             for writer, index, inputs in parts:
                 assert index is not None or origins is None
                 self._add_inputs(node, run, writer, None if origins is None else origins[index], inputs)
+
+    def _follow_winners(self, winners: Winners, node: int, frontier: Frontier) -> Frontier:
+        """To the winners of those outputs that have one. The others are left."""
+        left: dict[int, Records] = {}
+        for run, (origins, positions) in frontier.items():
+            chosen = winners.of(node, run, positions)
+            if chosen is None:
+                left[run] = origins, positions
+                continue
+            has_winner, inputs = chosen
+            if origins is None:
+                self._add_inputs(node, run, NO_RUN, None, distinct(inputs))
+            else:
+                self._add_inputs(node, run, NO_RUN, origins[has_winner], inputs)
+            others = ~has_winner
+            if others.any():
+                left[run] = None if origins is None else origins[others], positions[others]
+        return left
 
     def _inputs_of(
         self, frontier: Frontier, node: int, run: int, slices: Sequence[Slice]

@@ -74,6 +74,7 @@ class Frontiers:
         self._added: dict[int, int] = defaultdict(int)
         self._parts: dict[int, dict[int, list[Records]]] = defaultdict(lambda: defaultdict(list))
         self._are_distinct: set[tuple[int, int]] = set()
+        self._new: set[int] = set()
 
     # -- what is there -------------------------------------------------------------------------------
 
@@ -97,6 +98,11 @@ class Frontiers:
     def nodes(self) -> set[int]:
         """The nodes that hold records."""
         return set(self._parts)
+
+    def take_new(self) -> set[int]:
+        """The nodes that records were put at since this was called last."""
+        new, self._new = self._new, set()
+        return new
 
     def at(self, node: int) -> Frontier:
         """The distinct records of `node`, by run."""
@@ -132,6 +138,7 @@ class Frontiers:
             positions, origins = positions[inside], None if origins is None else origins[inside]
         if len(positions):
             self._added[node] += len(positions)
+            self._new.add(node)
             self.check_few(self._added[node])
             parts = self._parts[node][run]
             parts.append((origins, positions))

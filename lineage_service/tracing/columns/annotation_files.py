@@ -1,0 +1,193 @@
+"""What an application says of single outputs beside flows: which input alone decided one, and digests.
+
+Rows of `annotations` are (node, run, relation, pos, value), sorted so in each file. Row groups are chosen by
+the bounds that Parquet keeps of each. The last ones read are cached within a bound. Files of a Delta table
+never change.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from threading import Lock
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lineage_service.store.errors import translated_read_errors
+from lineage_service.tracing.columns.column_cache import Integers
+
+__all__ = ["AnnotationCache", "AnnotationFiles"]
+
+_BOUNDED = ("node", "run", "pos")
+_COLUMNS = [*_BOUNDED, "relation", "value"]
+_CACHE_BYTES = 64 << 20
+_ANYTHING = -(1 << 63), (1 << 63) - 1
+
+_Stream = tuple[int, int, str]
+"""(node, run, relation)."""
+_Marks = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """A row group. Rows of a stream stand side by side, in the order of their positions."""
+
+    streams: Mapping[_Stream, slice]
+    positions: Integers
+    values: Integers
+
+    @property
+    def bytes(self) -> int:
+        return int(self.positions.nbytes + self.values.nbytes)
+
+
+class AnnotationCache:
+    """Row groups that were read last, up to `max_bytes`. Threads may share it."""
+
+    def __init__(self, max_bytes: int = _CACHE_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._lock = Lock()
+        self._cached: OrderedDict[tuple[str, int], _Rows] = OrderedDict()
+
+    def get(self, key: tuple[str, int]) -> _Rows | None:
+        with self._lock:
+            rows = self._cached.get(key)
+            if rows is not None:
+                self._cached.move_to_end(key)
+            return rows
+
+    def put(self, key: tuple[str, int], rows: _Rows) -> None:
+        with self._lock:
+            if key not in self._cached:
+                self._cached[key] = rows
+                self._bytes += rows.bytes
+                while self._bytes > self._max_bytes:
+                    self._bytes -= self._cached.popitem(last=False)[1].bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _RowGroup:
+    path: str
+    metadata: pq.FileMetaData
+    number: int
+    bounds: Mapping[str, tuple[int, int]]
+
+    def may_hold(self, name: str, low: int, high: int) -> bool:
+        smallest, largest = self.bounds.get(name, _ANYTHING)
+        return smallest <= high and low <= largest
+
+    def read(self) -> _Rows:
+        """Raises StoreUnavailableError when the file is gone or damaged."""
+        with (
+            translated_read_errors(self.path),
+            pa.memory_map(self.path) as opened,
+            pq.ParquetFile(opened, metadata=self.metadata, read_dictionary=["relation"]) as file,
+        ):
+            table = file.read_row_group(self.number, columns=_COLUMNS, use_threads=False).combine_chunks()
+        node, run, positions, values = (
+            np.asarray(table.column(name).to_numpy(), np.int64) for name in (*_BOUNDED, "value")
+        )
+        relation = table.column("relation").chunk(0)
+        codes, names = relation.indices.to_numpy(), relation.dictionary.to_pylist()
+        order = np.lexsort((positions, codes, run, node))
+        if not bool(np.all(order[1:] > order[:-1])):
+            node, run, codes = node[order], run[order], codes[order]
+            positions, values = positions[order], values[order]
+        is_new = (node[1:] != node[:-1]) | (run[1:] != run[:-1]) | (codes[1:] != codes[:-1])
+        starts = [0, *(np.flatnonzero(is_new) + 1).tolist(), len(node)]
+        streams = {
+            (int(node[start]), int(run[start]), names[int(codes[start])]): slice(start, stop)
+            for start, stop in pairwise(starts)
+        }
+        return _Rows(streams, positions, values)
+
+
+class AnnotationFiles:
+    """All rows of `annotations` of one application. Threads may share it."""
+
+    def __init__(self, files: Sequence[str], cache: AnnotationCache | None = None) -> None:
+        """`files` are Parquet files on this machine."""
+        self._files = files
+        self._cache = cache or AnnotationCache()
+        self._of_node: dict[int, Sequence[_RowGroup]] = {}
+
+    def at(self, node: int, run: int, relation: str, positions: Integers) -> tuple[_Marks, Integers]:
+        """(which of ascending positions have a value, the values of these).
+
+        Raises StoreUnavailableError when a file is gone or damaged.
+        """
+        is_known = np.zeros(len(positions), bool)
+        values = np.zeros(len(positions), np.int64)
+        for rows, stream in self._streams(node, run, relation, positions):
+            at_positions = rows.positions[stream]
+            places = at_positions.searchsorted(positions)
+            places[places == len(at_positions)] = 0
+            is_there = at_positions[places] == positions
+            is_known |= is_there
+            values[is_there] = rows.values[stream][places[is_there]]
+        return is_known, values[is_known]
+
+    def every(self, node: int, relation: str) -> Iterator[tuple[int, Integers]]:
+        """(run, values) of all records of a node, piece by piece. Raises StoreUnavailableError."""
+        for group in self._groups_of(node):
+            rows = self._rows(group)
+            for (of_node, run, of_relation), stream in rows.streams.items():
+                if of_node == node and of_relation == relation:
+                    yield run, rows.values[stream]
+
+    def _streams(
+        self, node: int, run: int, relation: str, positions: Integers
+    ) -> Iterator[tuple[_Rows, slice]]:
+        if not len(positions):
+            return
+        low, high = int(positions[0]), int(positions[-1])
+        for group in self._groups_of(node):
+            if group.may_hold("run", run, run) and group.may_hold("pos", low, high):
+                rows = self._rows(group)
+                stream = rows.streams.get((node, run, relation))
+                if stream is not None:
+                    yield rows, stream
+
+    def _rows(self, group: _RowGroup) -> _Rows:
+        key = group.path, group.number
+        rows = self._cache.get(key)
+        if rows is None:
+            rows = group.read()
+            self._cache.put(key, rows)
+        return rows
+
+    def _groups_of(self, node: int) -> Sequence[_RowGroup]:
+        """The row groups that may hold rows of a node."""
+        groups = self._of_node.get(node)
+        if groups is None:
+            groups = self._of_node[node] = [
+                group for group in self._groups if group.may_hold("node", node, node)
+            ]
+        return groups
+
+    @cached_property
+    def _groups(self) -> list[_RowGroup]:
+        return [group for path in self._files for group in _row_groups(path)]
+
+
+def _row_groups(path: str) -> Iterator[_RowGroup]:
+    with translated_read_errors(path):
+        metadata = pq.read_metadata(path, memory_map=True)
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        if not group.num_rows:
+            continue
+        bounds = {}
+        for index in range(group.num_columns):
+            column = group.column(index)
+            statistics = column.statistics
+            if column.path_in_schema in _BOUNDED and statistics is not None and statistics.has_min_max:
+                bounds[column.path_in_schema] = int(statistics.min), int(statistics.max)
+        yield _RowGroup(path, metadata, number, bounds)

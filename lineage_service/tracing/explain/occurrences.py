@@ -1,0 +1,249 @@
+"""Records of loop variables that stayed as they were: from one version back to the same record a turn before.
+
+A record is the same if its digest is the same, and if it was made of the record of the version before. Then
+the explanation goes on there: the record was there already. Why the turn has not dropped it is not asked, so
+an explanation may lack rows that the job needs to keep the record. A record that left and came back, from one
+version to a later one, is explained by its return.
+
+Whether it was made of the other is looked for by a walk of its own, over the nodes of the turn alone. It
+follows winners first, which are few; then all inputs. It does not pass a merge of several records that none
+of them decided: a sum that equals one of its parts was not there already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from lineage_service.tracing.columns.column_cache import Integers
+from lineage_service.tracing.columns.interval_join import distinct, within
+from lineage_service.tracing.columns.snapshot import Snapshot
+from lineage_service.tracing.explain.winners import CapturedWinners
+from lineage_service.tracing.model.families import nodes_between
+from lineage_service.tracing.walk.backward import BackwardSteps, Winners
+from lineage_service.tracing.walk.frontiers import Frontier, Frontiers, Records, TooManyError
+from spark_agent import contract
+
+__all__ = ["Moves", "Occurrences"]
+
+#: Records at one node. Where a turn leads to more, it is not looked whether records stayed as they were.
+MOST_LOOKED_AT = 1 << 21
+#: Records of a version beyond which it is looked first whether their digests occur in the version before.
+MANY = 1 << 12
+_Marks = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """Where records of a version were a turn before.
+
+    `places`: run -> for each of its records (run, position) there; a run of -1 where it was not there.
+    """
+
+    places: Mapping[int, tuple[Integers, Integers]] = field(default_factory=dict)
+    looked_at: int = 0  # records of the version before, of which those that moved were made
+
+
+class Occurrences:
+    """Of one application. For one thread."""
+
+    def __init__(self, snapshot: Snapshot, winners: CapturedWinners) -> None:
+        #: The versions of which it was not looked whether all records stayed as they were.
+        self.not_looked_at: set[int] = set()
+        self._snapshot, self._winners = snapshot, winners
+        self._graph = snapshot.graph
+        self._between = cache(lambda low, high: nodes_between(snapshot.graph.topology, low, high))
+
+    def moves(
+        self, node: int, before: int, positions_of: Mapping[int, Integers], check: Callable[[], None]
+    ) -> Moves:
+        """Of distinct, ascending positions of a version by run. `before` is the version before it."""
+        digested = self._graph.blocks.digested
+        if node not in digested or before not in digested:
+            return Moves()
+        if sum(map(len, positions_of.values())) > MOST_LOOKED_AT:
+            self.not_looked_at.add(node)
+            return Moves()
+        by_run = {run: self._digests(node, run, positions) for run, positions in positions_of.items()}
+        digests = np.concatenate([values for _, values in by_run.values()]) if by_run else _NONE
+        if not len(digests):
+            return Moves()
+        starts: dict[int, tuple[Integers, Integers]] = {}
+        first = 0
+        for run, (is_known, values) in by_run.items():
+            if len(values):
+                numbers = np.arange(first, first + len(values))
+                starts[run] = numbers, positions_of[run][is_known]
+                first += len(values)
+        if len(digests) > MANY:  # all of a version: to see that nothing stayed is less work than to walk
+            may_be_same = self._occur(before, digests, check)
+            starts = {
+                run: (numbers[may_be_same[numbers]], positions[may_be_same[numbers]])
+                for run, (numbers, positions) in starts.items()
+            }
+        same, looked_at = self._same(node, before, starts, digests, check)
+        places: dict[int, tuple[Integers, Integers]] = {}
+        first = 0
+        for run, (is_known, values) in by_run.items():
+            of_run = slice(first, first + len(values))
+            first += len(values)
+            runs = np.full(len(is_known), -1, np.int64)
+            at = np.zeros(len(is_known), np.int64)
+            runs[is_known], at[is_known] = same[0][of_run], same[1][of_run]
+            places[run] = runs, at
+        return Moves(places, looked_at)
+
+    def _occur(self, before: int, digests: Integers, check: Callable[[], None]) -> _Marks:
+        """Which digests are those of any record of the version before."""
+        order = np.argsort(digests)
+        ascending, occur = digests[order], np.zeros(len(digests), bool)
+        for _, values in self._snapshot.annotations.every(before, contract.DIGESTS):
+            check()
+            ordered = np.sort(values)
+            at = np.minimum(ordered.searchsorted(ascending), len(ordered) - 1)
+            occur |= ordered[at] == ascending
+        marks = np.zeros(len(digests), bool)
+        marks[order] = occur
+        return marks
+
+    def _same(
+        self,
+        node: int,
+        before: int,
+        starts: Mapping[int, tuple[Integers, Integers]],
+        digests: Integers,
+        check: Callable[[], None],
+    ) -> tuple[tuple[Integers, Integers], int]:
+        """(run, position) of the same record before, by number of the record; and how many were looked at."""
+        runs, positions = np.full(len(digests), -1, np.int64), np.zeros(len(digests), np.int64)
+        looked_at = 0
+        has_winners = bool(self._between(before, node) & self._graph.blocks.winning)
+        for winners in (self._winners, None) if has_winners else (None,):
+            left = {
+                run: (numbers[is_left], at[is_left])
+                for run, (numbers, at) in starts.items()
+                if (is_left := runs[numbers] < 0).any()
+            }
+            if not left:
+                break
+            side = self._made_of(node, before, left, winners, check)
+            if side is None:
+                self.not_looked_at.add(node)
+                break
+            arrived = side.at(before)
+            numbers, runs_there, places = self._equal(before, arrived, digests)
+            runs[numbers], positions[numbers] = runs_there, places
+            looked_at += sum(
+                int(np.count_nonzero(np.isin(of_run, numbers)))
+                for of_run, _ in arrived.values()
+                if of_run is not None
+            )
+        return (runs, positions), looked_at
+
+    def _made_of(
+        self,
+        node: int,
+        before: int,
+        starts: Mapping[int, tuple[Integers, Integers]],
+        winners: Winners | None,
+        check: Callable[[], None],
+    ) -> Frontiers | None:
+        """What numbered records of a version were made of, as far as the version before. None: not known."""
+        side = Frontiers(self._graph, MOST_LOOKED_AT)
+        side.check = check
+        steps = BackwardSteps(self._snapshot, side, winners)
+        between, done = self._between(before, node), set[int]()
+        try:
+            for run, (numbers, positions) in starts.items():
+                side.add(node, run, numbers, positions)
+            while pending := (side.nodes() & between) - done:
+                number = max(pending)
+                self._stop_at_merges(side, number)
+                steps.step(number)
+                side.put(number, {})  # what was stepped from is not needed any more
+                done.add(number)
+        except TooManyError:
+            return None
+        return side if side.is_exact else None
+
+    def _stop_at_merges(self, side: Frontiers, node: int) -> None:
+        """Leave out the records that were merged of several, none of which decided them."""
+        if node not in self._winners.merging:
+            return
+        left: dict[int, Records] = {}
+        for run, (numbers, positions) in side.at(node).items():
+            outputs = distinct(positions)
+            are_left = ~self._winners.are_merged(node, run, outputs)[outputs.searchsorted(positions)]
+            if numbers is not None and bool(are_left.any()):
+                left[run] = numbers[are_left], positions[are_left]
+        side.put(node, left)
+
+    def _equal(
+        self, before: int, arrived: Frontier, digests: Integers
+    ) -> tuple[Integers, Integers, Integers]:
+        """(numbers, runs, positions) of records that arrived with the digest of the record of their number.
+
+        Of several, the first one by partition and position.
+        """
+        parts: list[tuple[Integers, Integers, Integers, Integers]] = []
+        for run, (numbers, positions) in arrived.items():
+            assert numbers is not None
+            is_known, values = self._digests(before, run, positions)
+            numbers, positions = numbers[is_known], positions[is_known]
+            is_same = values == digests[numbers]
+            partition = self._graph.topology.runs[run].partition
+            count = int(is_same.sum())
+            parts.append(
+                (np.full(count, run), positions[is_same], np.full(count, partition), numbers[is_same])
+            )
+        if not parts:
+            return _NONE, _NONE, _NONE
+        runs, positions, partitions, numbers = map(np.concatenate, zip(*parts, strict=True))
+        order = np.lexsort((runs, positions, partitions, numbers))
+        first = order[np.unique(numbers[order], return_index=True)[1]]
+        return numbers[first], runs[first], positions[first]
+
+    # -- digests -------------------------------------------------------------------------------------
+
+    def _digests(self, node: int, run: int, positions: Integers) -> tuple[_Marks, Integers]:
+        """(which of ascending positions have a digest, the digests of these).
+
+        Those of a cached version stand in the run that made it, or in one that read it.
+        """
+        annotations = self._snapshot.annotations
+        is_known, values = annotations.at(node, run, contract.DIGESTS, positions)
+        if bool(is_known.all()):
+            return is_known, values
+        every = np.zeros(len(positions), np.int64)
+        every[is_known] = values
+        for other, index, moved in self._copies(node, run, positions):
+            has, of_other = annotations.at(node, other, contract.DIGESTS, moved)
+            every[index[has]] = of_other
+            is_known[index[has]] = True
+        return is_known, every[is_known]
+
+    def _copies(self, node: int, run: int, positions: Integers) -> Iterator[tuple[int, Integers, Integers]]:
+        """(other run, indices of the positions, positions there) of the same records of a cached node."""
+        copies = [link for link in self._graph.links_of.get(node, ()) if link.parent_node == node]
+        if not copies:
+            return
+        makers = [(run, np.arange(len(positions)), positions)]
+        for link in copies:
+            if link.run == run:
+                inside = within(positions, link.start, link.start + link.count - 1)
+                indices = np.arange(inside.start, inside.stop)
+                makers.append((link.parent_run, indices, positions[inside] - np.int64(link.start)))
+        for maker, indices, moved in makers:
+            if maker != run:
+                yield maker, indices, moved
+            for link in copies:
+                if link.parent_run == maker and link.run != run:
+                    inside = within(moved, 0, link.count - 1)
+                    yield link.run, indices[inside], moved[inside] + np.int64(link.start)
+
+
+_NONE = np.zeros(0, np.int64)
