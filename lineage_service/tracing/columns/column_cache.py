@@ -98,15 +98,15 @@ def _bytes(values: CachedColumn) -> int:
     return 0 if isinstance(values, range) else values.nbytes
 
 
-def compact(name: str, column: pa.ChunkedArray) -> CachedColumn:
-    """A column that was read; null is NO_RUN."""
+def compact(name: str, column: pa.ChunkedArray, bounds: tuple[int, int] | None = None) -> CachedColumn:
+    """A column that was read; null is NO_RUN. `bounds` are its smallest and its largest value, if known."""
     if column.null_count:
         column = column.fill_null(NO_RUN)
     values: Any = column.to_numpy()
     if not len(values):
         return np.asarray(values, np.int64)
-    largest = int(values.max())
-    kind: Any = np.int64 if largest >= _SHORT or int(values.min()) < -_SHORT else np.int32
+    smallest, largest = bounds or (int(values.min()), int(values.max()))
+    kind: Any = np.int64 if largest >= _SHORT or smallest < -_SHORT else np.int32
     if name in _REPEATING:
         changes = values[1:] != values[:-1]
         runs = int(np.count_nonzero(changes)) + 1  # to say where they begin takes ten times as long

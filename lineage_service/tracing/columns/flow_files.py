@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
 from lineage_service.tracing.columns.column_cache import NO_RUN, ColumnCache
-from lineage_service.tracing.columns.flow_slices import ANYWHERE, Slice
+from lineage_service.tracing.columns.flow_slices import Slice
 from lineage_service.tracing.columns.row_groups import FlowFile, IdleFiles, RowGroup
 
 __all__ = ["FlowFiles"]
@@ -57,19 +57,7 @@ class FlowFiles:
         inputs: tuple[int, int] | None = None,
     ) -> list[Slice]:
         """Those rows of a stream that may lead from or to something between such bounds. Reads nothing."""
-        first_output, last_output = outputs or ANYWHERE
-        first_input, last_input = inputs or ANYWHERE
-        near = []
-        for rows in self.slices(node, run):
-            reach = rows.reach
-            if (
-                reach.first_output <= last_output
-                and first_output <= reach.last_output
-                and reach.first_input <= last_input
-                and first_input <= reach.last_input
-            ):
-                near.append(rows)
-        return near
+        return [rows for rows in self.slices(node, run) if rows.may_lead(outputs, inputs)]
 
     def runs(self, node: int) -> Sequence[int]:
         """The runs that have rows of `node`."""
@@ -89,7 +77,8 @@ class FlowFiles:
             outputs = self._outputs.get((node, run))
         if outputs is None:
             slices = self.slices(node, run)
-            at_least = max((rows.group.bounds["out_pos"][1] for rows in slices if rows.is_whole), default=0)
+            of_whole = [rows.group.bounds("out_pos") for rows in slices if rows.is_whole]
+            at_least = max((bounds[1] for bounds in of_whole if bounds is not None), default=0)
             outputs = max(
                 (
                     int((rows.column("out_pos") + rows.column("out_count")).max())

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,19 +17,9 @@ import numpy.typing as npt
 from lineage_service.tracing.columns.column_cache import Integers, RunLengths, places
 from lineage_service.tracing.columns.row_groups import RowGroup
 
-__all__ = ["ANYWHERE", "Reach", "Slice"]
+__all__ = ["Slice"]
 
-#: Where there are no bounds.
-ANYWHERE = 0, (1 << 63) - 1
-
-
-class Reach(NamedTuple):
-    """Bounds of outputs and inputs, both ends included."""
-
-    first_output: int
-    last_output: int
-    first_input: int
-    last_input: int
+_LAST = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -71,8 +61,9 @@ class Slice:
         return {}
 
     def _bounds(self, name: str) -> tuple[int, int]:
-        if self.is_whole and name in self.group.bounds:
-            return self.group.bounds[name]
+        known = self.group.bounds(name) if self.is_whole else None
+        if known is not None:
+            return known
         values = self.column(name)
         return int(values.min()), int(values.max())
 
@@ -80,7 +71,7 @@ class Slice:
     def outputs(self) -> tuple[int, int]:
         """Bounds of the outputs that its rows name. Reads them where others share the row group."""
         first, last = self._bounds("out_pos")
-        return first, min(last + self._bounds("out_count")[1] - 1, ANYWHERE[1])
+        return first, min(last + self._bounds("out_count")[1] - 1, _LAST)
 
     def at(self, name: str, rows: slice | npt.NDArray[Any]) -> Integers:
         """The values of a column in some rows."""
@@ -124,16 +115,24 @@ class Slice:
         first = int(column.starts.searchsorted(self.start, "right")) - 1
         return first, int(column.starts.searchsorted(self.stop, "left"))
 
-    @cached_property
-    def reach(self) -> Reach:
-        """Bounds of its outputs, and of its inputs, as far as they are known without reading."""
-        bounds, constant = self.group.bounds, self.group.constant
-        first, last = bounds.get("out_pos", ANYWHERE)
-        last += bounds.get("out_count", ANYWHERE)[1] - 1
-        first_input, last_input = bounds.get("in_pos", ANYWHERE)
-        if constant("in_step") != 0 and constant("out_count") != 1:
-            last_input = ANYWHERE[1]  # a row may name inputs beyond the one that it begins with
-        return Reach(first, min(last, ANYWHERE[1]), first_input, last_input)
+    def may_lead(self, outputs: tuple[int, int] | None, inputs: tuple[int, int] | None) -> bool:
+        """May a row name something between these bounds, both ends included? Reads nothing."""
+        bounds = self.group.bounds
+        if outputs is not None and (known := bounds("out_pos")) is not None:
+            if known[0] > outputs[1]:
+                return False
+            if known[1] < outputs[0]:
+                counts = bounds("out_count")
+                if counts is not None and known[1] + counts[1] - 1 < outputs[0]:
+                    return False
+        if inputs is not None and (known := bounds("in_pos")) is not None:
+            return known[0] <= inputs[1] and (known[1] >= inputs[0] or self._goes_on)
+        return True
+
+    @property
+    def _goes_on(self) -> bool:
+        """A row may name inputs beyond the one that it begins with."""
+        return self.group.constant("in_step") != 0 and self.group.constant("out_count") != 1
 
     def is_at_hand(self, names: Collection[str]) -> bool:
         """These columns need not be read."""
@@ -177,11 +176,13 @@ class Slice:
     def writers(self) -> tuple[int, ...]:
         """The runs that `in_run` names, NO_RUN among them for null."""
         constant = self.constant("in_run")
-        return (constant,) if constant is not None else tuple(self._by_writer)
+        return (constant,) if constant is not None else tuple(np.unique(self.column("in_run")).tolist())
 
     @cached_property
     def inputs_ascend(self) -> bool:
         """No row names an earlier input than the one before it. Reads them."""
+        if isinstance(self.group.cached("in_pos"), range):
+            return True
         inputs = self.column("in_pos")
         return bool(np.all(inputs[1:] >= inputs[:-1]))
 

@@ -18,6 +18,7 @@ __all__ = [
     "INPUTS",
     "OF_OUTPUTS",
     "OF_SPANS",
+    "count_outputs",
     "distinct",
     "input_counts",
     "inputs_of_outputs",
@@ -290,6 +291,21 @@ def outputs_of_inputs(
         index, outputs = _outputs_near(part, rows, positions[near], reaches=False)
         return index + near.start, outputs
     return _outputs_near(part, rows, positions, reaches=reaches)
+
+
+def count_outputs(part: Slice, positions: Integers, writer: int) -> Integers:
+    """How many outputs each of distinct inputs of `writer`, or NO_RUN, has by a slice's rows."""
+    named = part.constant("in_run")
+    if named is not None and named != writer:
+        return np.zeros(len(positions), np.int64)
+    if part.constant("in_step") == 0 and named == writer:
+        part.fetch(("in_pos", "out_count"))
+        if part.inputs_ascend:
+            near = within(positions, *part.inputs)
+            index, rows = joined(*part.rows_from(positions[near]))
+            outputs = np.bincount(index + near.start, part.at("out_count", rows), len(positions))
+            return outputs.astype(np.int64)
+    return np.bincount(outputs_of_inputs(part, positions, writer)[0], minlength=len(positions))
 
 
 def _outputs_near(

@@ -190,7 +190,7 @@ def _row_groups(file: str) -> Iterator[_RowGroup]:
             column = group.column(index)
             statistics = column.statistics
             if column.path_in_schema in _BOUNDED and statistics is not None and statistics.has_min_max:
-                bounds[column.path_in_schema] = int(statistics.min), int(statistics.max)
+                bounds[column.path_in_schema] = statistics.min_raw, statistics.max_raw
         yield _RowGroup(file, metadata, number, bounds, group.total_byte_size <= _SMALL_BYTES)
 
 

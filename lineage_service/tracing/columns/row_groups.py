@@ -40,7 +40,9 @@ class FlowFile:
         """Raises StoreUnavailableError when it is gone or damaged."""
         self.path, self._idle = path, idle
         with translated_read_errors(path):
-            self.metadata = pq.read_metadata(path, memory_map=True)
+            opened = _opened(path)
+            self.metadata = opened.metadata
+        idle.give_back(path, opened)
         names = enumerate(self.metadata.schema.names)
         self.columns = {name: index for index, name in names if name in _COLUMNS}
 
@@ -49,11 +51,15 @@ class FlowFile:
         opened = self._idle.take(self.path)
         with translated_read_errors(self.path):
             if opened is None:
-                # Given a path, pyarrow looks for a file system first, which takes longer.
-                opened = pq.ParquetFile(pa.memory_map(self.path), metadata=self.metadata, pre_buffer=False)
+                opened = _opened(self.path, self.metadata)
             table = opened.read_row_group(row_group, columns=columns, use_threads=False)
         self._idle.give_back(self.path, opened)
         return table
+
+
+def _opened(path: str, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
+    # Given a path, pyarrow looks for a file system first, which takes longer.
+    return pq.ParquetFile(pa.memory_map(path), metadata=metadata, pre_buffer=False)
 
 
 class IdleFiles:
@@ -75,64 +81,54 @@ class IdleFiles:
 
 
 class RowGroup:
-    """One row group. What all its rows share is known without reading it."""
+    """One row group. What all its rows share is known without reading it.
 
-    __slots__ = ("_bounds", "_cache", "_constants", "_file", "_keys", "_repeated", "number", "rows", "stream")
+    Statistics are looked at column by column: those of all row groups take longer than many a result.
+    """
+
+    __slots__ = ("_bounds", "_cache", "_file", "_repeated", "number", "rows", "stream")
 
     def __init__(self, file: FlowFile, number: int, cache: ColumnCache) -> None:
         self._file, self.number, self._cache = file, number, cache
         group = file.metadata.row_group(number)
         self.rows: int = group.num_rows
-        self._bounds: dict[str, tuple[int, int]] | None = None
-        self._keys: dict[str, Key] = {}  # of the columns that are to be read
-        self._constants: dict[str, int] = {}
-        self._repeated: dict[str, Integers] = {}  # these as columns, in the memory of one value
-        self._read_statistics(group, _STREAM)
+        self._bounds: dict[str, tuple[int, int] | None] = {}
+        self._repeated: dict[str, Integers] = {}  # constants as columns, in the memory of one value
+        node, run = (self._read_bounds(group, name) for name in _STREAM)
         #: (node, run) of all its rows; None where they differ.
-        self.stream = self._constants.get("node"), self._constants.get("run")
+        self.stream = _same(node), _same(run)
 
-    def _read_statistics(
-        self, group: pq.RowGroupMetaData, names: Iterable[str]
-    ) -> dict[str, tuple[int, int]]:
-        """The bounds of some columns. Those of all columns of all row groups take time to read."""
-        bounds = {}
-        for name in names:
-            statistics = group.column(self._file.columns[name]).statistics
-            if statistics is None or statistics.null_count is None:
-                continue
-            if statistics.null_count == self.rows:
-                self._constants[name] = NO_RUN
-            elif statistics.has_min_max and not statistics.null_count:
-                bounds[name] = smallest, largest = int(statistics.min), int(statistics.max)
-                if smallest == largest:
-                    self._constants[name] = smallest
+    def _read_bounds(self, group: pq.RowGroupMetaData, name: str) -> tuple[int, int] | None:
+        statistics = group.column(self._file.columns[name]).statistics
+        bounds, nulls = None, None if statistics is None else statistics.null_count
+        if nulls == self.rows:
+            bounds = NO_RUN, NO_RUN
+        elif nulls == 0 and statistics.has_min_max:
+            bounds = (
+                statistics.min_raw,
+                statistics.max_raw,
+            )  # numbers at once; `min` makes scalars of Arrow first
+        self._bounds[name] = bounds
         return bounds
 
-    @property
-    def bounds(self) -> dict[str, tuple[int, int]]:
-        """Column -> (smallest, largest) value, where Parquet has them; of the stream, see `stream`."""
-        if self._bounds is None:
-            others = [name for name in self._file.columns if name not in _STREAM]
-            bounds = self._read_statistics(self._file.metadata.row_group(self.number), others)
-            path, constants = self._file.path, self._constants
-            self._keys = {
-                name: (path, self.number, name) for name in self._file.columns if name not in constants
-            }
-            self._bounds = bounds  # last: it says that the rest is known
-        return self._bounds
+    def bounds(self, name: str) -> tuple[int, int] | None:
+        """(smallest, largest) value of a column, where Parquet has them; null is NO_RUN."""
+        if name in self._bounds:
+            return self._bounds[name]
+        return self._read_bounds(self._file.metadata.row_group(self.number), name)
 
     def constant(self, name: str) -> int | None:
         """The value that the column has in every row, where that is known."""
-        if self._bounds is None:
-            _ = self.bounds
-        return self._constants.get(name)
+        return _same(self.bounds(name))
 
     def missing(self, names: Iterable[str]) -> list[str]:
         """Those columns that would have to be read."""
-        if self._bounds is None:
-            _ = self.bounds
-        keys, has = self._keys, self._cache.has
-        return [name for name in names if name in keys and not has(keys[name])]
+        return [
+            name for name in names if self.constant(name) is None and not self._cache.has(self._key(name))
+        ]
+
+    def _key(self, name: str) -> Key:
+        return self._file.path, self.number, name
 
     def column(self, name: str, start: int, stop: int) -> Integers:
         """The values of a column in some rows; null is NO_RUN. Raises StoreUnavailableError."""
@@ -149,10 +145,10 @@ class RowGroup:
         constant = self.constant(name)
         if constant is not None:
             return RunLengths(np.array([constant]), np.array([0, self.rows], np.int32))
-        key = self._keys[name]
+        key = self._key(name)
         column = self._cache.get(key)
         if column is None:
-            column = compact(name, self._read([name]).column(0))
+            column = compact(name, self._read([name]).column(0), self.bounds(name))
             self._cache.put(key, column)
         return column
 
@@ -162,7 +158,7 @@ class RowGroup:
         if missing:
             read = self._read(missing)
             for name in missing:
-                self._cache.put(self._keys[name], compact(name, read.column(name)))
+                self._cache.put(self._key(name), compact(name, read.column(name), self.bounds(name)))
 
     def all_rows(self, names: Collection[str]) -> dict[str, Integers]:
         """These columns, of who looks at all rows once: nothing is cached. Null is NO_RUN."""
@@ -176,10 +172,15 @@ class RowGroup:
         }
 
     def streams(self) -> list[tuple[tuple[int, int], int, int]]:
-        """((node, run), start, stop) of the streams that stand one after the other. Reads, and caches
-        nothing: all row groups are asked once."""
+        """((node, run), start, stop) of the streams that stand one after the other. Reads them.
+
+        All row groups are asked once, and then many which runs they name: these are cached.
+        """
         names = [name for name, constant in zip(_STREAM, self.stream, strict=True) if constant is None]
-        read = self._read(names)
+        named = self.missing(("in_run",))
+        read = self._read([*names, *named])
+        for name in named:
+            self._cache.put(self._key(name), compact(name, read.column(name), self.bounds(name)))
         columns = [read.column(name).to_numpy() for name in names]
         changes = np.zeros(self.rows - 1, bool)
         for values in columns:
@@ -194,6 +195,10 @@ class RowGroup:
 
     def _read(self, names: list[str]) -> pa.Table:
         return self._file.read(self.number, names)
+
+
+def _same(bounds: tuple[int, int] | None) -> int | None:
+    return bounds[0] if bounds is not None and bounds[0] == bounds[1] else None
 
 
 def _plain(read: pa.Table, name: str) -> Integers:

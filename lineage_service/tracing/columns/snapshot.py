@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 
 import duckdb
 
@@ -51,10 +52,21 @@ class Snapshot:
         self.flows = FlowFiles(flow_files, cached.columns)
         self.texts = RecordTexts(record_files, cached.texts)
         self.annotations = AnnotationFiles(annotation_files, cached.annotations)
-        self.database = duckdb.connect(":memory:")
-        self.database.execute("SET threads = 2")
-        _view(self.database, "records", record_files, _RECORD_COLUMNS)
+        self._record_files = record_files
+        self._lock = Lock()
+        self._database: duckdb.DuckDBPyConnection | None = None
         self.graph = LineageGraph(topology, receipts, self.flows)
+
+    @property
+    def database(self) -> duckdb.DuckDBPyConnection:
+        """Made when it is needed: that takes longer than many a walk."""
+        with self._lock:
+            if self._database is None:
+                database = duckdb.connect(":memory:")
+                database.execute("SET threads = 2")
+                _view(database, "records", self._record_files, _RECORD_COLUMNS)
+                self._database = database
+            return self._database
 
 
 def _view(database: duckdb.DuckDBPyConnection, name: str, files: Sequence[str], columns: str) -> None:

@@ -67,8 +67,8 @@ _watch = _Watch()
 
 
 @contextmanager
-def time_budget(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[Callable[[], None]]:
-    """Interrupt `cursor` after `seconds`; TimeBudgetError instead of DuckDB's own.
+def time_budget(cursor: duckdb.DuckDBPyConnection | None, seconds: float) -> Iterator[Callable[[], None]]:
+    """Interrupt `cursor`, if there is one, after `seconds`; TimeBudgetError instead of DuckDB's own.
 
     Files that maintenance took away meanwhile, and damaged ones, are a StoreUnavailableError.
 
@@ -76,7 +76,7 @@ def time_budget(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[C
     be called there, and raises the same.
     """
     deadline = monotonic() + seconds
-    watched = _watch.begin(deadline, cursor.interrupt)
+    watched = None if cursor is None else _watch.begin(deadline, cursor.interrupt)
     spent = TimeBudgetError(
         f"the query took longer than its {seconds:g} s; ask for fewer steps with depth= or to="
     )
@@ -91,4 +91,5 @@ def time_budget(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[C
     except duckdb.InterruptException:
         raise spent from None
     finally:
-        _watch.end(watched)
+        if watched is not None:
+            _watch.end(watched)

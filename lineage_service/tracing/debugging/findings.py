@@ -25,17 +25,18 @@ IsAmong = Callable[[int, int], bool]
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The unit that stands out among all of its operation, or of some of them. It is one of `everyone`."""
+    """The unit that stands out among all of its operation, or of some of them."""
 
     value: int
     everyone: Tally
     position: int | None = None  # None: it is to be looked for
     bad: int = 0  # bad outputs that are made of it
     good: int = 0
+    is_one: bool = True  # of `everyone`
 
     @property
     def others(self) -> Tally:
-        return self.everyone.without_one(self.value)
+        return self.everyone.without_one(self.value) if self.is_one else self.everyone
 
 
 @dataclass(frozen=True, slots=True)

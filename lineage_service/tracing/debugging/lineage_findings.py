@@ -130,6 +130,7 @@ def _oddest(
     bits = np.array([judged[value] for value in distinct.tolist()])[distinct.searchsorted(units.values)]
     at = int((bits + extra).argmax())
     value = int(units.values[at])
-    everyone = Tally.together((population, Tally(np.array([value]), np.ones(1, np.int64))))
-    unit = Unit(value, everyone, int(units.positions[at]), int(counts[0][at]), int(counts[1][at]))
+    unit = Unit(
+        value, population, int(units.positions[at]), int(counts[0][at]), int(counts[1][at]), is_one=False
+    )
     return Finding(*stream, feature, float(bits[at]), unit, of_lineages=float(extra[at]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from lineage_service.tracing.walk.frontiers import Frontiers, TooManyError
 from lineage_service.tracing.walk.local_engine import TraceWalk
 from lineage_service.tracing.walk.result import Position
 
-__all__ = ["Lineages", "lineages_of"]
+__all__ = ["Lineages", "lineages_of", "walk_back"]
 
 _NONE = np.zeros(0, np.int64)
 #: More records of one node are walked row by row, without a number of the row beside each.
@@ -29,10 +29,12 @@ class Lineages:
         self.count = count
         self.is_exact = True
         self._positions: dict[tuple[int, int], list[Integers]] = defaultdict(list)
+        self._records: dict[tuple[int, int], tuple[Integers, Integers]] = {}
 
     def add(self, node: int, run: int, positions: Integers) -> None:
         """Records in the lineages, each once for each lineage that it lies in."""
         self._positions[node, run].append(positions)
+        self._records.pop((node, run), None)
 
     def has(self, node: int, run: int) -> bool:
         """A record of the node in that run lies in one of them."""
@@ -43,8 +45,10 @@ class Lineages:
         parts = self._positions.get((node, run))
         if not parts:
             return _NONE, _NONE
-        positions, counts = np.unique(np.concatenate(parts), return_counts=True)
-        return positions.astype(np.int64), counts
+        if (node, run) not in self._records:
+            positions, counts = np.unique(np.concatenate(parts), return_counts=True)
+            self._records[node, run] = positions.astype(np.int64), counts
+        return self._records[node, run]
 
     def counts_of(self, node: int, run: int, positions: Integers) -> Integers:
         """In how many lineages each of these lies."""
@@ -77,11 +81,7 @@ def _walked_together(
     for origin, starts in enumerate(row for rows in kinds for row in rows):
         for (node, run), offsets in _by_run(starts).items():
             frontiers.add(node, run, np.full(len(offsets), origin, np.int64), offsets)
-    steps, done = BackwardSteps(snapshot, frontiers), dict[int, int]()
-    while pending := [node for node in frontiers.nodes() if frontiers.added(node) != done.get(node)]:
-        node = max(pending)
-        steps.step(node)
-        done[node] = frontiers.added(node)
+    walk_back(snapshot, frontiers, set(snapshot.graph.topology.nodes))
     lineages, first = [], 0
     for rows in kinds:
         of_kind = Lineages(len(rows))
@@ -95,6 +95,15 @@ def _walked_together(
         lineages.append(of_kind)
         first += len(rows)
     return tuple(lineages)
+
+
+def walk_back(snapshot: Snapshot, frontiers: Frontiers, nodes: Set[int]) -> None:
+    """From the records that are there, through these nodes. Raises TooManyError, InvalidQueryError."""
+    steps, done = BackwardSteps(snapshot, frontiers), dict[int, int]()
+    while pending := [node for node in frontiers.nodes() & nodes if frontiers.added(node) != done.get(node)]:
+        node = max(pending)
+        steps.step(node)
+        done[node] = frontiers.added(node)
 
 
 def _walked_one_by_one(

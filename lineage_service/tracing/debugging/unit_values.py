@@ -11,7 +11,7 @@ import numpy as np
 
 from lineage_service.tracing.columns.column_cache import NO_RUN, Integers
 from lineage_service.tracing.columns.flow_files import FlowFiles
-from lineage_service.tracing.columns.interval_join import inputs_of_outputs, outputs_of_inputs
+from lineage_service.tracing.columns.interval_join import count_outputs, input_counts
 from lineage_service.tracing.debugging.unit_tallies import Stream, UnitRequest
 
 __all__ = ["fan_in_of", "fan_out_of", "input_with", "output_with"]
@@ -23,20 +23,15 @@ def fan_out_of(flows: FlowFiles, stream: Stream, inputs: Integers) -> Integers:
     if len(inputs):
         for rows in flows.near(*stream, inputs=(int(inputs[0]), int(inputs[-1]))):
             for writer in (NO_RUN, stream[1]):
-                index, _ = outputs_of_inputs(rows, inputs, writer)
-                counts += np.bincount(index, minlength=len(inputs))
+                counts += count_outputs(rows, inputs, writer)
     return counts
 
 
 def fan_in_of(flows: FlowFiles, stream: Stream, outputs: Integers) -> Integers:
     """How many inputs each of ascending outputs of the task was made of."""
-    counts = np.zeros(len(outputs), np.int64)
-    if len(outputs):
-        slices = flows.near(*stream, outputs=(int(outputs[0]), int(outputs[-1])))
-        for _, index, _ in inputs_of_outputs(slices, outputs):
-            if index is not None:
-                counts += np.bincount(index, minlength=len(outputs))
-    return counts
+    if not len(outputs):
+        return np.zeros(0, np.int64)
+    return input_counts(flows.near(*stream, outputs=(int(outputs[0]), int(outputs[-1]))), outputs)
 
 
 def input_with(
@@ -66,7 +61,7 @@ def _spanning_input(flows: FlowFiles, stream: Stream, value: int, check: Callabl
     """Looks only at row groups that can hold it."""
     for rows in flows.slices(*stream):
         check()
-        least, largest = rows.group.bounds.get("out_count", (value, value))
+        least, largest = rows.group.bounds("out_count") or (value, value)
         if least <= value <= largest:
             columns = rows.group.all_rows(("out_count", "in_pos"))
             hit = columns["out_count"][rows.start : rows.stop] == value

@@ -137,7 +137,7 @@ class LineageQueries:
         self.source_files = SourceFiles(self._applications.open, self._locations, self._row_sets.sets)
         self.extraction = RowExtraction(self._applications.open, self._locations)
         self._suspects = SuspectReader(
-            self._trace_at,
+            self._locations,
             self._positions_named,
             lambda opened: earlier_runs(opened, self.newest_applications(), self._applications),
             time_budget_s=time_budget_s,
@@ -243,7 +243,7 @@ class LineageQueries:
         return self._contrasts.contrast(self._applications.open(application_id), query)
 
     def _positions_named(self, opened: Opened, query: TraceQuery, check: Check) -> list[Position]:
-        return self._starts.named(opened, opened.snapshot.database.cursor(), query, check)
+        return self._starts.named(opened, None, query, check)
 
     def _trace_at(self, opened: Opened, start: Position, query: TraceQuery) -> Trace:
         return self._traced(opened, query, [start])

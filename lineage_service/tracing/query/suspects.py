@@ -6,13 +6,13 @@ Profiles are cached with the application as it is stored: they are read again on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from itertools import chain, repeat
 from threading import Lock
 from weakref import WeakKeyDictionary
 
 from lineage_service.errors import InvalidQueryError
-from lineage_service.lineage import SourceRow, Suspect, SuspectFeature, SuspectRecord, Suspects
-from lineage_service.queries import SuspectsQuery, TraceQuery
+from lineage_service.lineage import Suspect, SuspectFeature, Suspects
+from lineage_service.queries import SuspectsQuery
 from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.columns.time_budget import time_budget
 from lineage_service.tracing.debugging.candidates import Candidate, candidates_of, less_explained
@@ -23,7 +23,6 @@ from lineage_service.tracing.debugging.findings import (
     FALSE_ALARMS,
     Finding,
     Findings,
-    Unit,
     graded,
     threshold,
 )
@@ -31,19 +30,17 @@ from lineage_service.tracing.debugging.lineage_findings import in_lineages, prof
 from lineage_service.tracing.debugging.lineages import Lineages, lineages_of
 from lineage_service.tracing.debugging.newt import newt
 from lineage_service.tracing.debugging.profiles import Profile, profile_of, task_count
-from lineage_service.tracing.debugging.unit_places import place_of
 from lineage_service.tracing.files.decompression import Check
-from lineage_service.tracing.files.partition_folders import short_place
-from lineage_service.tracing.query.failure_sources import TraceAt
+from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.query.named_outputs import MOST_OUTPUTS, StartsOf, outputs_named
 from lineage_service.tracing.query.open_applications import Opened
-from lineage_service.tracing.walk.result import Position
+from lineage_service.tracing.query.suspect_units import NO_UNIT, ShownUnit, UnitPlaces, shown_units
 from spark_agent import contract
 
 __all__ = ["SuspectReader"]
 
-#: Input rows that are listed of a suspect, and suspects whose rows are looked for.
-_MOST_ROWS, _MOST_TRACED = 10, 100
+#: Suspects whose records are looked for.
+_MOST_TRACED = 100
 
 EarlierRuns = Callable[[Opened], Iterator[Opened]]
 """Earlier runs of the same job, the newest first."""
@@ -53,9 +50,14 @@ class SuspectReader:
     """Reads them from open applications. Threads may share it."""
 
     def __init__(
-        self, trace_at: TraceAt, starts_of: StartsOf, earlier_runs: EarlierRuns, *, time_budget_s: float
+        self,
+        locations: RecordLocations,
+        starts_of: StartsOf,
+        earlier_runs: EarlierRuns,
+        *,
+        time_budget_s: float,
     ) -> None:
-        self._trace_at, self._starts_of, self._earlier_runs = trace_at, starts_of, earlier_runs
+        self._locations, self._starts_of, self._earlier_runs = locations, starts_of, earlier_runs
         self._time_budget_s = time_budget_s
         self._lock = Lock()
         self._profiles: WeakKeyDictionary[Snapshot, Profile] = WeakKeyDictionary()
@@ -65,7 +67,7 @@ class SuspectReader:
         if query.good and not query.bad:
             raise InvalidQueryError("good outputs are compared with bad ones: name a bad one, too")
         snapshot = opened.snapshot
-        with time_budget(snapshot.database.cursor(), self._time_budget_s) as check:
+        with time_budget(None, self._time_budget_s) as check:
             named = [
                 outputs_named(opened, starts, self._starts_of, check) for starts in (query.bad, query.good)
             ]
@@ -74,12 +76,16 @@ class SuspectReader:
             drifted, earlier = self._drifts(opened, query)
             tests = findings.tests + len(drifted)
             candidates = candidates_of(opened.graph, findings, drifted)
+            places = UnitPlaces(snapshot, bad, check)
             if query.method == "graded":
-                candidates = _less_explained(snapshot, candidates, bad, check)
+                candidates = _less_explained(snapshot, candidates, places, check)
             needed = None if query.method == "newt" else threshold(tests)
+            units = shown_units(opened, self._locations, candidates[: query.limit][:_MOST_TRACED], places)
             listed = [
-                self._shown(opened, candidate, candidates, needed, bad, check if at < _MOST_TRACED else None)
-                for at, candidate in enumerate(candidates[: query.limit])
+                _shown(opened, candidate, candidates, needed, bad, unit)
+                for candidate, unit in zip(
+                    candidates[: query.limit], chain(units, repeat(NO_UNIT)), strict=False
+                )
             ]
         return Suspects(
             application_id=opened.application.application_id,
@@ -125,87 +131,47 @@ class SuspectReader:
         before = [kept_by(run.graph) for run in self._earlier_runs(opened)]
         return drifts(kept_by(opened.graph), before), len(before)
 
-    def _shown(
-        self,
-        opened: Opened,
-        candidate: Candidate,
-        candidates: Sequence[Candidate],
-        needed: float | None,
-        bad: Lineages,
-        check: Check | None,
-    ) -> Suspect:
-        """Without `check`, its record is not looked for."""
-        topology, strongest = opened.graph.topology, candidate.strongest
-        node = topology.nodes[candidate.node]
-        partition = None if candidate.run is None else candidate.partition
-        operation = operation_in_words(node, partition)
-        shown = _Shown()
-        feature: SuspectFeature
-        if isinstance(strongest, Drift):
-            evidence, feature = drift_evidence(strongest, operation), "drift"
-        else:
-            if strongest.unit is not None and check is not None:
-                shown = self._unit(opened, strongest, strongest.unit, bad, check)
-            evidence, feature = evidence_of(strongest, operation, shown.words), strongest.feature
-        leads_to_bad = shown.leads_to_bad
-        if bad.count and shown.record is None:
-            leads_to_bad = candidate.run is not None and bad.has(candidate.node, candidate.run)
-        return Suspect(
-            rank=candidate.rank,
-            node_id=contract.node_id(topology.application_id, node.number),
-            name=node.name,
-            call_site=node.call_site,
-            partition=partition,
-            score=candidate.score,
-            unusual=needed is not None and candidate.origin is None and strongest.bits >= needed,
-            feature=feature,
-            value=evidence.value,
-            low=evidence.low,
-            high=evidence.high,
-            others=evidence.others,
-            why=evidence.why,
-            record=shown.record,
-            sources=shown.sources,
-            sources_total=shown.sources_total,
-            leads_to_bad=leads_to_bad,
-            follows_from=None if candidate.origin is None else _rank_of(candidate.origin, candidates),
-        )
 
-    def _unit(self, opened: Opened, finding: Finding, unit: Unit, bad: Lineages, check: Check) -> _Shown:
-        """The record that stands out, with the input rows that it was made of."""
-        check()
-        place = place_of(opened.snapshot, finding, unit, bad, check)
-        if place is None:
-            return _Shown()
-        topology = opened.graph.topology
-        node, partition = topology.nodes[place.node], topology.runs[finding.run].partition
-        query = TraceQuery(direction="backward", across=False, limit=_MOST_ROWS)
-        trace = self._trace_at(opened, Position(place.node, partition, place.offset, finding.run), query)
-        sources = [traced for traced in trace.nodes if traced.kind == "source"]
-        rows = [record.source for traced in sources for record in traced.records if record.source is not None]
-        total = sum(traced.total for traced in sources)
-        record_id = contract.record_id(node.kind, partition, place.offset)
-        row = f" ({short_place(rows[0].path)}:{rows[0].line})" if total == 1 and rows else ""
-        return _Shown(
-            record=SuspectRecord(
-                record_id=record_id, node_id=contract.node_id(topology.application_id, place.node)
-            ),
-            words=f"{place.node}#{record_id}{row}",
-            sources=tuple(rows[:_MOST_ROWS]),
-            sources_total=total,
-            leads_to_bad=place.is_in_bad if bad.count else None,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """What is shown of the record that stands out."""
-
-    record: SuspectRecord | None = None
-    words: str | None = None
-    sources: tuple[SourceRow, ...] = ()
-    sources_total: int = 0
-    leads_to_bad: bool | None = None
+def _shown(
+    opened: Opened,
+    candidate: Candidate,
+    candidates: Sequence[Candidate],
+    needed: float | None,
+    bad: Lineages,
+    unit: ShownUnit,
+) -> Suspect:
+    topology, strongest = opened.graph.topology, candidate.strongest
+    node = topology.nodes[candidate.node]
+    partition = None if candidate.run is None else candidate.partition
+    operation = operation_in_words(node, partition)
+    feature: SuspectFeature
+    if isinstance(strongest, Drift):
+        evidence, feature = drift_evidence(strongest, operation), "drift"
+    else:
+        evidence, feature = evidence_of(strongest, operation, unit.words), strongest.feature
+    leads_to_bad = unit.leads_to_bad
+    if bad.count and unit.record is None:
+        leads_to_bad = candidate.run is not None and bad.has(candidate.node, candidate.run)
+    return Suspect(
+        rank=candidate.rank,
+        node_id=contract.node_id(topology.application_id, node.number),
+        name=node.name,
+        call_site=node.call_site,
+        partition=partition,
+        score=candidate.score,
+        unusual=needed is not None and candidate.origin is None and strongest.bits >= needed,
+        feature=feature,
+        value=evidence.value,
+        low=evidence.low,
+        high=evidence.high,
+        others=evidence.others,
+        why=evidence.why,
+        record=unit.record,
+        sources=unit.sources,
+        sources_total=unit.sources_total,
+        leads_to_bad=leads_to_bad,
+        follows_from=None if candidate.origin is None else _rank_of(candidate.origin, candidates),
+    )
 
 
 def _rank_of(origin: Candidate, candidates: Sequence[Candidate]) -> int | None:
@@ -217,16 +183,15 @@ def _rank_of(origin: Candidate, candidates: Sequence[Candidate]) -> int | None:
 
 
 def _less_explained(
-    snapshot: Snapshot, candidates: Sequence[Candidate], bad: Lineages, check: Check
+    snapshot: Snapshot, candidates: Sequence[Candidate], places: UnitPlaces, check: Check
 ) -> list[Candidate]:
     """Where the unit of one of the first follows from that of another, only the rest of its score counts."""
     units = {}
     for at, candidate in enumerate(candidates[:MOST_FOLLOWED]):
-        finding = candidate.strongest
-        if isinstance(finding, Finding) and finding.unit is not None:
-            place = place_of(snapshot, finding, finding.unit, bad, check)
-            if place is not None:
-                units[at] = finding, place
+        place = places.of(candidate)
+        if place is not None:
+            assert isinstance(candidate.strongest, Finding)
+            units[at] = candidate.strongest, place
     return less_explained(candidates, origins_of(snapshot, units, check))
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lineage_service.lineage import Suspect
 from lineage_service.queries import ContrastQuery, StartQuery, SuspectsMethod, SuspectsQuery
-from lineage_service.tracing.debugging import lineages
+from lineage_service.tracing.debugging import consequences, lineages
 from lineage_service.tracing.query.service import LineageQueries
 from tests.support.id_applications import FileStore
 from tests.support.lineage_messages import APP
@@ -73,6 +73,8 @@ def test_each_record_that_stands_out_has_the_value_that_is_said(data: st.DataObj
         query = SuspectsQuery(bad=tuple(map(start, bad)), good=tuple(map(start, good)), method=method)
         answer = queries.suspects(APP, query)
         with patch.object(lineages, "_MOST_TOGETHER", 0):  # each row is walked by itself
+            assert LineageQueries(store, time_budget_s=60).suspects(APP, query) == answer
+        with patch.object(consequences, "_FEW", 0):  # units are followed forward
             assert LineageQueries(store, time_budget_s=60).suspects(APP, query) == answer
         if bad:  # whatever it says, it answers
             queries.contrast(APP, ContrastQuery(bad=query.bad, good=query.good or query.bad))
