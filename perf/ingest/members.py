@@ -26,6 +26,8 @@ from perf.capture.drivers import ROOT, JobError
 from perf.ingest.report import Cost
 from perf.ingest.topics import Topics
 
+#: Where the packages of this tree are, whichever one is installed.
+_PACKAGES = [ROOT, *(ROOT / folder for folder in ("api", "cypher", "ui"))]
 _START_S = 60.0
 _STOP_S = 60.0
 _ANSWER_S = 120.0
@@ -41,7 +43,7 @@ class Process:
             self._child = subprocess.Popen(
                 [sys.executable, "-m", "lineage_service.cli.main", *command],
                 cwd=log.parent,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, _PACKAGES))},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

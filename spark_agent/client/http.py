@@ -14,6 +14,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from spark_agent.client.trace_starts import PLAIN
 from spark_agent.contract.home import lineage_home
 
 __all__ = ["ApiClient", "TraceError"]
@@ -55,7 +56,8 @@ class ApiClient:
         """The answer to GET /api/PATH. Parameters that are None are left out. Raises TraceError."""
         parts = "/".join(urllib.parse.quote(part, safe="") for part in path)
         parameters = {name: value for name, value in query.items() if value is not None}
-        url = f"{self.address}/api/{parts}" + (f"?{urllib.parse.urlencode(parameters)}" if parameters else "")
+        text = urllib.parse.urlencode(parameters, safe=PLAIN)
+        url = f"{self.address}/api/{parts}" + (f"?{text}" if text else "")
         request = urllib.request.Request(url, headers={"Accept": "application/json"})
         if self._token:
             request.add_unredirected_header("Authorization", f"Bearer {self._token}")

@@ -5,12 +5,13 @@ Promises a text only where it is what the job read.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from spark_agent.client.http import ApiClient
-from spark_agent.client.trace_starts import Start, queries_of
+from spark_agent.client.trace_starts import Start, batches_of, query_of
 from spark_agent.contract.row_sets import count_rows, ranges_of, rows_in
 from spark_agent.driver import partitions
 from spark_agent.driver.replay.rebuilt_rdds import RowsOfSource
@@ -19,6 +20,8 @@ __all__ = ["MOST_TEXTS", "InputRows", "NamedRow", "input_rows"]
 
 #: Of each source: the most that the API gives. Rows of larger sets are read from their files.
 MOST_TEXTS = 10_000
+#: Where so few have more texts than the API gives, they are not asked for in parts.
+_FEWEST_STARTS = 250
 #: The API cuts longer ones.
 _MOST_CHARACTERS = 25_000
 _BYTE_ORDER_MARK = "\ufeff"
@@ -110,10 +113,7 @@ class InputRows:
 
 def input_rows(client: ApiClient, application: str, starts: Iterable[Start]) -> InputRows:
     """Of the records that the starts name. Raises TraceError."""
-    answers = [
-        client.get("applications", application, "rowset", limit=MOST_TEXTS, **query)
-        for query in queries_of(starts)
-    ]
+    answers = list(_answers(client, application, batches_of(starts)))
     return InputRows(
         _joined([answer["sources"] for answer in answers]),
         [asked for answer in answers for asked in answer["asked"]],
@@ -121,6 +121,28 @@ def input_rows(client: ApiClient, application: str, starts: Iterable[Start]) -> 
         all(answer["complete"] for answer in answers),
         tuple(dict.fromkeys(answer["how"] for answer in answers if answer["how"])),
     )
+
+
+def _answers(
+    client: ApiClient, application: str, batches: Iterable[Sequence[Start]]
+) -> Iterator[Mapping[str, Any]]:
+    """Of each batch; of one that has more texts than are listed those of its halves, while that helps."""
+    left, is_halved = deque(batches), True
+    while left:
+        batch = left.popleft()
+        answer = client.get("applications", application, "rowset", limit=MOST_TEXTS, **query_of(batch))
+        if is_halved and any(map(_is_cut, answer["sources"])):
+            is_halved = len(batch) >= 2 * _FEWEST_STARTS
+            if is_halved:
+                middle = len(batch) // 2
+                left.extendleft((batch[middle:], batch[:middle]))
+                continue
+        yield answer
+
+
+def _is_cut(source: Source) -> bool:
+    """Has it more texts than the API lists?"""
+    return len(source["listed"]) == MOST_TEXTS < count_rows(source)
 
 
 def _joined(answers: Sequence[Sequence[Source]]) -> dict[int, RowsOfSource]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
@@ -83,14 +85,43 @@ class _OneStart(Parameters):
         return StartQuery(**{name: getattr(self, name) for name in _START_FIELDS})
 
 
-_SEVERAL = TypeAdapter(list[_OneStart])
+_Positions = Annotated[list[Position], Field(min_length=1)]
+
+
+class _ListedStart(_OneStart):
+    """In a list, one object may name several records of one file, or of one partition."""
+
+    rows: _Positions | None = None  # in place of `row`
+    offsets: _Positions | None = None  # in place of `offset`
+
+    def _present(self) -> frozenset[str]:
+        present = super()._present()
+        for one, several in _IN_PLACE_OF.items():
+            if getattr(self, several) is not None:
+                present |= {several if one in present else one}
+        return present
+
+    def starts(self) -> Iterator[StartQuery]:
+        """One for each record."""
+        start = self.start()
+        for one, several in _IN_PLACE_OF.items():
+            numbers = getattr(self, several)
+            if numbers is not None:
+                yield from (replace(start, **{one: number}) for number in numbers)
+                return
+        yield start
+
+
+_IN_PLACE_OF = {"row": "rows", "offset": "offsets"}
+_SEVERAL = TypeAdapter(list[_ListedStart])
 
 
 class StartParameters(_OneStart):
     starts: Annotated[str, Field(min_length=2, max_length=_MAX_STARTS_TEXT)] | None = Field(
         default=None,
         description="Several starts in place of one: a list in JSON, of objects with the names of those "
-        "parameters that name a start; 10,000 at most.",
+        "parameters that name a start; `rows` in place of `row`, or `offsets` of `offset`, is a list of "
+        "numbers. 10,000 records at most.",
         examples=['[{"record": "3#write#0#0"}, {"path": "/data/sums.csv", "row": 1}]'],
     )
 
@@ -122,7 +153,7 @@ def starts_listed(name: str, text: str) -> tuple[StartQuery, ...]:
         ) from None
     if not starts:
         raise ValueError(f"{name} is empty: name at least one")
-    return tuple(start.start() for start in starts)
+    return tuple(one for start in starts for one in start.starts())
 
 
 _STARTS = frozenset(

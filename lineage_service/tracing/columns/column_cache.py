@@ -111,9 +111,9 @@ def compact(name: str, column: pa.ChunkedArray, bounds: tuple[int, int] | None =
         changes = values[1:] != values[:-1]
         runs = int(np.count_nonzero(changes)) + 1  # to say where they begin takes ten times as long
         if runs * _REPEATED <= len(values):
-            bounds = np.zeros(runs + 1, np.int32)
-            bounds[1:-1], bounds[-1] = np.flatnonzero(changes) + 1, len(values)
-            return RunLengths(values[bounds[:-1]].astype(kind), bounds)
+            starts = np.zeros(runs + 1, np.int32)
+            starts[1:-1], starts[-1] = np.flatnonzero(changes) + 1, len(values)
+            return RunLengths(values[starts[:-1]].astype(kind), starts)
     first, last = int(values[0]), int(values[-1])
     if last - first == len(values) - 1 and kind is np.int32 and bool(np.all(values[1:] - values[:-1] == 1)):
         return range(first, last + 1)

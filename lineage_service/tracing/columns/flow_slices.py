@@ -61,9 +61,9 @@ class Slice:
         return {}
 
     def _bounds(self, name: str) -> tuple[int, int]:
-        known = self.group.bounds(name) if self.is_whole else None
-        if known is not None:
-            return known
+        bounds = self.group.bounds(name) if self.is_whole else None
+        if bounds is not None:
+            return bounds
         values = self.column(name)
         return int(values.min()), int(values.max())
 
@@ -117,16 +117,16 @@ class Slice:
 
     def may_lead(self, outputs: tuple[int, int] | None, inputs: tuple[int, int] | None) -> bool:
         """May a row name something between these bounds, both ends included? Reads nothing."""
-        bounds = self.group.bounds
-        if outputs is not None and (known := bounds("out_pos")) is not None:
-            if known[0] > outputs[1]:
+        bounds_of = self.group.bounds
+        if outputs is not None and (own := bounds_of("out_pos")) is not None:
+            if own[0] > outputs[1]:
                 return False
-            if known[1] < outputs[0]:
-                counts = bounds("out_count")
-                if counts is not None and known[1] + counts[1] - 1 < outputs[0]:
+            if own[1] < outputs[0]:
+                counts = bounds_of("out_count")
+                if counts is not None and own[1] + counts[1] - 1 < outputs[0]:
                     return False
-        if inputs is not None and (known := bounds("in_pos")) is not None:
-            return known[0] <= inputs[1] and (known[1] >= inputs[0] or self._goes_on)
+        if inputs is not None and (own := bounds_of("in_pos")) is not None:
+            return own[0] <= inputs[1] and (own[1] >= inputs[0] or self._goes_on)
         return True
 
     @property

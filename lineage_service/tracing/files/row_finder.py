@@ -38,8 +38,8 @@ class RowFinder:
 
     def __init__(self, rows: FileRows) -> None:
         self._rows = rows
-        #: Rows of one file are asked for one after the other.
-        self._last: _FileNodes | None = None
+        #: Rows of one application are asked for one after the other.
+        self._last: _Files | None = None
 
     def find(
         self,
@@ -55,9 +55,8 @@ class RowFinder:
         Several only forward, see `nodes_meant`: of several nodes, or of one that read the file several times.
         Raises NotFoundError, InvalidQueryError.
         """
-        file = _File(path, normal_path(path))
-        nodes = self._nodes_with(topology, file)
-        infos_of = nodes.infos_of
+        nodes = self._nodes_with(topology, path)
+        infos_of, file = nodes.infos_of, nodes.file
         if not infos_of:
             below = only_file_below(topology, path)
             return self.find(topology, below, row, check, direction, node)
@@ -68,7 +67,7 @@ class RowFinder:
             )
         records: list[tuple[int, int, int]] = []
         missing: list[NotFoundError] = []
-        for number in nodes_meant(nodes.holders, direction) if node is None else [node]:
+        for number in nodes.meant(direction) if node is None else [node]:
             try:
                 places = self._in_node(nodes, number, row, check)
                 records += ((number, *place) for place in places)
@@ -84,11 +83,11 @@ class RowFinder:
             raise missing[0]
         return records
 
-    def _nodes_with(self, topology: Topology, file: _File) -> _FileNodes:
+    def _nodes_with(self, topology: Topology, path: str) -> _FileNodes:
         last = self._last
-        if last is None or last.topology is not topology or last.file != file:
-            last = self._last = _FileNodes(topology, file)
-        return last
+        if last is None or last.topology is not topology:
+            last = self._last = _Files(topology)
+        return last.nodes_with(path)
 
     def _in_node(self, nodes: _FileNodes, number: int, row: int, check: Check) -> list[tuple[int, int]]:
         """[(partition, offset)] of a row of a file in a node.
@@ -106,8 +105,7 @@ class RowFinder:
         parts = nodes.parts_of(number)
         if parts:
             return self._in_parts(row_format_of(node), parts, row, check)
-        once = {int(info["start"]): info for info in reversed(infos)}
-        partition, offset = self._in_ranges(node, [once[start] for start in sorted(once)], file, row, check)
+        partition, offset = self._in_ranges(node, nodes.ranges_of(number), file, row, check)
         start = next(info["start"] for info in infos if int(info["split"]) == partition)
         return [(int(info["split"]), offset) for info in infos if info["start"] == start]
 
@@ -217,13 +215,51 @@ class _File:
         return path == self.path or normal_path(path) == self.name
 
 
+class _Files:
+    """The files of an application. Threads may share it."""
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self._infos: dict[str, dict[int, list[PartitionInfo]]] = {}
+        for number, node in topology.nodes.items():
+            for info in node.partitions.values():
+                for name in dict.fromkeys(map(normal_path, paths_of(info))):
+                    self._infos.setdefault(name, {}).setdefault(number, []).append(info)
+        self._last: _FileNodes | None = None
+
+    def nodes_with(self, path: str) -> _FileNodes:
+        """Rows of one file are asked for one after the other."""
+        last = self._last
+        if last is None or last.file.path != path:
+            file = _File(path, normal_path(path))
+            last = self._last = _FileNodes(self.topology, file, self._infos.get(file.name, {}))
+        return last
+
+
 class _FileNodes:
     """What the nodes of an application have of a file. Threads may share it."""
 
-    def __init__(self, topology: Topology, file: _File) -> None:
-        self.topology, self.file = topology, file
-        self.infos_of = _infos_with(topology, file)
+    def __init__(
+        self, topology: Topology, file: _File, infos_of: Mapping[int, Sequence[PartitionInfo]]
+    ) -> None:
+        """`infos_of` has the partitions with the file, by node."""
+        self.topology, self.file, self.infos_of = topology, file, infos_of
         self._parts: dict[int, list[tuple[int, FilePart]]] = {}
+        self._ranges: dict[int, list[PartitionInfo]] = {}
+        self._meant: dict[Direction, list[int]] = {}
+
+    def meant(self, direction: Direction) -> list[int]:
+        """The nodes to begin at; see `nodes_meant`."""
+        if direction not in self._meant:
+            self._meant[direction] = nodes_meant(self.holders, direction)
+        return self._meant[direction]
+
+    def ranges_of(self, number: int) -> list[PartitionInfo]:
+        """Of partitions that are byte ranges of the file: in their order, each range once."""
+        if number not in self._ranges:
+            once = {int(info["start"]): info for info in reversed(self.infos_of[number])}
+            self._ranges[number] = [once[start] for start in sorted(once)]
+        return self._ranges[number]
 
     @cached_property
     def holders(self) -> dict[int, FileHolder]:
@@ -241,16 +277,6 @@ class _FileNodes:
                 if self.file.is_at(part.path)
             ]
         return self._parts[number]
-
-
-def _infos_with(topology: Topology, file: _File) -> dict[int, list[PartitionInfo]]:
-    """Node -> its partitions with a file."""
-    infos_of: dict[int, list[PartitionInfo]] = {}
-    for number, node in topology.nodes.items():
-        infos = [info for info in node.partitions.values() if any(map(file.is_at, paths_of(info)))]
-        if infos:
-            infos_of[number] = infos
-    return infos_of
 
 
 def holders_of(

@@ -54,9 +54,12 @@ class TraceStarts:
         return opened, [self._failures.start(opened, replace(query, failure=number)) for number in numbers]
 
     def named(
-        self, opened: Opened, cursor: duckdb.DuckDBPyConnection, query: TraceQuery, check: Check
+        self, opened: Opened, cursor: duckdb.DuckDBPyConnection | None, query: TraceQuery, check: Check
     ) -> list[Position]:
-        """The records that a query names otherwise; those of the node to name first. Raises LineageError."""
+        """The records that a query names otherwise; those of the node to name first. Raises LineageError.
+
+        Keys are looked up on `cursor`, if one is given.
+        """
         if not query.starts:
             return self._of_one(opened, cursor, query, check)
         others = [start for start in query.starts if start.failure is None]
@@ -65,18 +68,18 @@ class TraceStarts:
         positions: dict[Position, None] = {}
         for start in others:
             check()
-            one = replace(query, starts=None, **asdict(start))
+            one = replace(query, starts=None, **{name: getattr(start, name) for name in _NO_START})
             positions |= dict.fromkeys(self._of_one(opened, cursor, one, check))
         return list(positions)
 
     def _of_one(
-        self, opened: Opened, cursor: duckdb.DuckDBPyConnection, query: TraceQuery, check: Check
+        self, opened: Opened, cursor: duckdb.DuckDBPyConnection | None, query: TraceQuery, check: Check
     ) -> list[Position]:
         if query.where is not None:
             return self._choices.starts(opened, query, query.where, check)
         named = records_named(opened.graph, self._locations, query, check)
         if isinstance(named, TopologyNode):
-            return _by_key(opened, cursor, named, query)
+            return _by_key(opened, cursor or opened.snapshot.database.cursor(), named, query)
         return [
             Position(start.node.number, start.partition, start.offset, run.number)
             for start in starts_named(opened.graph, named, query)

@@ -51,8 +51,15 @@ starts = st.one_of(
         optional={"path": paths, "node": nodes},
     ),
 )
+of_one_place = st.one_of(
+    st.fixed_dictionaries({"path": paths, "rows": st.lists(numbers, max_size=3)}, optional={"row": numbers}),
+    st.fixed_dictionaries({"node": nodes, "partition": numbers, "offsets": st.lists(numbers, max_size=3)}),
+    st.fixed_dictionaries({"node": nodes, "key": texts, "rows": st.lists(numbers, max_size=2)}),
+)
 several = st.one_of(
-    st.lists(starts, min_size=1, max_size=3).map(lambda chosen: {"starts": json.dumps(chosen)}),
+    st.lists(st.one_of(starts, of_one_place), min_size=1, max_size=3).map(
+        lambda chosen: {"starts": json.dumps(chosen)}
+    ),
     st.one_of(st.just("[]"), st.just("[{}]"), st.text(max_size=20)).map(lambda text: {"starts": text}),
 )
 pages = {"limit": st.sampled_from([1, 2, 10_000]), "cursor": cursors}

@@ -132,5 +132,30 @@ def test_files_that_changed_are_named(tmp_path: Path) -> None:
 
 def test_many_starts_are_a_few_queries() -> None:
     api = Api(*([source(0, {})] for _ in range(3)))
-    input_rows(api, "app", [start_of(node="app#3", partition=0, offset=at) for at in range(2_500)])  # type: ignore[arg-type]
-    assert [len(json.loads(asked["starts"])) for asked in api.asked] == [1_000, 1_000, 500]
+    input_rows(api, "app", [start_of(node="app#3", partition=0, offset=at) for at in range(10_000)])  # type: ignore[arg-type]
+    assert [len(json.loads(asked["starts"])[0]["offsets"]) for asked in api.asked] == [4_000, 4_000, 2_000]
+
+
+def test_records_with_more_texts_than_the_api_gives_are_asked_for_in_halves() -> None:
+    texts = ["x"] * 10_000
+    cut = [source(0, {0: [[0, 10_001]]}, texts)]
+    halves = [[source(0, {0: [[first, 6_000]]}, texts[:6_000])] for first in (0, 5_000)]
+    starts = [start_of(node="app#3", partition=0, offset=at) for at in range(1_000)]
+    one = rows(cut, *halves, starts=starts)
+    assert one.of_source[0].texts == {"0": ["x"] * 11_000}
+    assert len(one.asked) == 2
+
+
+def test_few_records_with_more_texts_are_not() -> None:
+    cut = [source(0, {0: [[0, 10_001]]}, ["x"] * 10_000)]
+    starts = [start_of(node="app#3", partition=0, offset=at) for at in range(499)]
+    assert rows(cut, starts=starts).of_source[0].texts is None
+    # Nor are others, once some have too many.
+    key = start_of(node="app#3", key="k")
+    many = [start_of(node="app#3", partition=0, offset=at) for at in range(1_000)]
+    assert rows(cut, cut, starts=[key, *many]).count == 10_001
+
+
+def test_rows_without_texts_are_asked_for_once() -> None:
+    starts = [start_of(node="app#3", partition=0, offset=at) for at in range(1_000)]
+    assert rows([source(0, {0: [[0, 20_000]]}, [])], starts=starts).count == 20_000
