@@ -19,6 +19,7 @@ from lineage_service.lineage import (
     DatasetPage,
     Datasets,
     Direction,
+    Explanation,
     Failures,
     Graph,
     Missing,
@@ -117,6 +118,18 @@ class RowSetQuery:
     starts: tuple[StartQuery, ...]
     #: List the texts of at most this many rows of each source.
     limit: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplanationQuery:
+    """The few rows of an application's sources that decided what some of its records are."""
+
+    starts: tuple[StartQuery, ...]
+    #: Also count the rows of a plain trace, if that does not take long. With the first page only.
+    plain: bool = True
+    #: List at most this many rows, and as many records of each turn of a loop.
+    limit: int = 100
+    cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,6 +290,8 @@ class Queries(Protocol):
     def trace(self, application_id: str, query: TraceQuery) -> Trace: ...
 
     def row_set(self, application_id: str, query: RowSetQuery) -> RowSet: ...
+
+    def explanation(self, application_id: str, query: ExplanationQuery) -> Explanation: ...
 
     def values(self, application_id: str, record: str, node: str | None) -> Values: ...
 

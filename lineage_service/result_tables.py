@@ -20,6 +20,7 @@ from lineage_service.lineage import (
     Contrast,
     DatasetPage,
     Datasets,
+    Explanation,
     Failures,
     Graph,
     Missing,
@@ -44,6 +45,7 @@ __all__ = [
     "COMPARE_COLUMNS",
     "CONTRAST_COLUMNS",
     "DATASET_COLUMNS",
+    "EXPLANATION_COLUMNS",
     "HISTORY_COLUMNS",
     "MISSING_COLUMNS",
     "NODE_COLUMNS",
@@ -61,6 +63,7 @@ __all__ = [
     "contrast_lines",
     "csv_text",
     "dataset_lines",
+    "explanation_lines",
     "failure_lines",
     "history_lines",
     "missing_lines",
@@ -357,6 +360,15 @@ def row_set_lines(row_set: RowSet) -> Iterator[Line]:
         ]
         for cells in ranges or [(None, None, None, None, None, None if source.whole else 0)]:
             yield (*about, *cells)
+
+
+EXPLANATION_COLUMNS = ("node_id", "name", "record_id", "path", "row", "line", "text", "warning")
+
+
+def explanation_lines(explanation: Explanation) -> Iterator[Line]:
+    """One for each input row of the page."""
+    for row in explanation.rows:
+        yield row.node_id, row.name, row.record_id, row.path, row.row, row.line, row.text, row.warning
 
 
 #: One line for each input row of a suspect; of one without, the suspect alone.

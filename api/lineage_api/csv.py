@@ -16,6 +16,7 @@ from lineage_service.lineage import (
     Contrast,
     DatasetPage,
     Datasets,
+    Explanation,
     Failures,
     Missing,
     RecordPage,
@@ -30,6 +31,7 @@ from lineage_service.result_tables import (
     COMPARE_COLUMNS,
     CONTRAST_COLUMNS,
     DATASET_COLUMNS,
+    EXPLANATION_COLUMNS,
     FAILURE_COLUMNS,
     HISTORY_COLUMNS,
     MISSING_COLUMNS,
@@ -44,6 +46,7 @@ from lineage_service.result_tables import (
     contrast_lines,
     csv_text,
     dataset_lines,
+    explanation_lines,
     failure_lines,
     history_lines,
     missing_lines,
@@ -66,6 +69,7 @@ __all__ = [
     "contrast_as_csv",
     "dataset_as_csv",
     "datasets_as_csv",
+    "explanation_as_csv",
     "failures_as_csv",
     "missing_as_csv",
     "prefers_csv",
@@ -109,6 +113,20 @@ def row_set_as_csv(row_set: RowSet) -> Response:
     if row_set.how:
         claims["Lineage-Warning"] = _in_header(row_set.how)
     return _response(ROW_SET_COLUMNS, row_set_lines(row_set), claims, None)
+
+
+def explanation_as_csv(explanation: Explanation) -> Response:
+    """One line for each input row of the page."""
+    claims = {
+        "Lineage-Complete": claim(explanation.complete),
+        "Lineage-Exact": claim(explanation.exact),
+        "Lineage-Truncated": claim(explanation.total > len(explanation.rows)),
+        "Lineage-Total": str(explanation.total),
+    }
+    bound = ("This is an upper bound.",) if explanation.kind == "bound" else ()
+    if warnings := (*bound, *explanation.reasons):
+        claims["Lineage-Warning"] = _in_header(" ".join(warnings))
+    return _response(EXPLANATION_COLUMNS, explanation_lines(explanation), claims, explanation.next)
 
 
 def failures_as_csv(failures: Failures) -> Response:

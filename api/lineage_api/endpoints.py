@@ -40,6 +40,7 @@ from lineage_api.parameters import (
     DatasetParameters,
     DatasetsParameters,
     DatasetTraceParameters,
+    ExplanationParameters,
     MissingParameters,
     NodeName,
     RecordParameters,
@@ -248,6 +249,30 @@ def get_row_set(
     if csv.prefers_csv(accept):
         return _not_cached(csv.row_set_as_csv(result))
     return _json(result, {"Vary": "Accept"})
+
+
+@router.get(
+    "/api/applications/{app}/explanation",
+    tags=["traces"],
+    response_model=lineage.Explanation,
+    responses=_csv() | _problems(404, 500, 503, 504),
+)
+def get_explanation(
+    request: Request,
+    queries: QueryService,
+    app: ApplicationName,
+    parameters: Annotated[ExplanationParameters, Query()],
+    accept: Accept = None,
+) -> Response:
+    """The few input rows that decided what a record is, and what was left out of its trace, and why.
+
+    Name one start as for a trace, or several as `starts`. Nothing is run to find these rows.
+    """
+    result = queries.explanation(app, parameters.query())
+    link = _link(request, result.next, app)
+    if csv.prefers_csv(accept):
+        return _not_cached(csv.explanation_as_csv(result), link)
+    return _json(result, {"Vary": "Accept", **link})
 
 
 @router.get(

@@ -66,6 +66,10 @@ _HEADERS_OF = {
     "list_datasets": ("Link", "Lineage-Total", "Lineage-Next"),
     "get_dataset": ("Link", "Lineage-Total", "Lineage-Next"),
     "get_row_set": ("Lineage-Complete", "Lineage-Exact", "Lineage-Warning"),
+    "get_explanation": (
+        *("Link", "Lineage-Complete", "Lineage-Exact", "Lineage-Truncated", "Lineage-Total"),
+        *("Lineage-Warning", "Lineage-Next"),
+    ),
     "get_slow": ("Lineage-Complete", "Lineage-Exact", "Lineage-Truncated", "Lineage-Warning"),
     "get_suspects": ("Lineage-Complete", "Lineage-Truncated", "Lineage-Warning"),
     "get_contrast": ("Lineage-Complete", "Lineage-Warning"),

@@ -117,6 +117,11 @@ COMMANDS: dict[str, Entry] = {
     "trace": Entry(
         "lineage_service.cli.query.trace:command", "what a record was made of, or what became of it", _STORE
     ),
+    "explain": Entry(
+        "lineage_service.cli.query.explain:command",
+        "the few input rows that decided what a record is, also in loops",
+        _STORE,
+    ),
     "rows": Entry(
         "lineage_service.cli.query.rows:command",
         "which input rows records were made of, as a row set, or as files of just these rows",

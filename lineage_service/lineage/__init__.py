@@ -26,6 +26,15 @@ from lineage_service.lineage.datasets import (
     DatasetUseState,
     DatasetWrite,
 )
+from lineage_service.lineage.explanations import (
+    ExplainedRow,
+    Explanation,
+    ExplanationKind,
+    ExplanationRule,
+    ExplanationRuleName,
+    ExplanationTurn,
+    GivenSource,
+)
 from lineage_service.lineage.failures import FailedRecord, Failure, Failures
 from lineage_service.lineage.graphs import Edge, Graph, Node
 from lineage_service.lineage.influences import Influence, InfluenceWay, InfluentialRow
@@ -119,11 +128,18 @@ __all__ = [
     "Direction",
     "Duplicate",
     "Edge",
+    "ExplainedRow",
+    "Explanation",
+    "ExplanationKind",
+    "ExplanationRule",
+    "ExplanationRuleName",
+    "ExplanationTurn",
     "FailedRecord",
     "FailingOutput",
     "Failure",
     "Failures",
     "Flow",
+    "GivenSource",
     "Graph",
     "GroupLag",
     "Influence",

@@ -27,6 +27,7 @@ from lineage_service.lineage import (
     Contrast,
     DatasetPage,
     Datasets,
+    Explanation,
     Failures,
     Graph,
     Missing,
@@ -46,6 +47,7 @@ from lineage_service.queries import (
     ContrastQuery,
     DatasetQuery,
     DatasetsQuery,
+    ExplanationQuery,
     MissingQuery,
     RecordQuery,
     RowQuery,
@@ -56,6 +58,7 @@ from lineage_service.queries import (
 )
 from lineage_service.testing.memory.compared_rows import compared_run, sink_rows, uncommon
 from lineage_service.testing.memory.dataset_uses import details_of, uses_of
+from lineage_service.testing.memory.explanations import explanation_of
 from lineage_service.testing.memory.lineages import LineageIndex, MemoryLineage, hash_of, position_of, skipped
 from lineage_service.testing.memory.missing_rows import sinks_of, what_became
 from lineage_service.testing.memory.reach import reach, start_of, topological, trace_starts
@@ -331,6 +334,9 @@ class MemoryQueries:
 
     def row_set(self, application_id: str, query: RowSetQuery) -> RowSet:
         return row_set_of(self._index(application_id), query)
+
+    def explanation(self, application_id: str, query: ExplanationQuery) -> Explanation:
+        return explanation_of(self._index(application_id), query)
 
     def values(self, application_id: str, record: str, node: str | None) -> Values:
         """The captured values on the record's lineage path, its origins first."""

@@ -25,7 +25,7 @@ def record_ids(ids: Sequence[tuple[str, str]]) -> Any:
         return spark.createDataFrame(list(ids), "node_id string, record_id string").rdd.map(tuple)
 
 
-def rows_of_files(rows: Sequence[tuple[str, int, int, str]]) -> Any:
+def rows_of_files(rows: Sequence[tuple[str, int, int, str | None]]) -> Any:
     """A DataFrame (path, row, line, text). Many rows are read by Spark where they stand."""
     spark = _session()
     with _uncaptured():

@@ -264,11 +264,21 @@ class LineageRecords:
         return steps
 
     def _input_rows(self) -> InputRows:
+        starts = self.chosen_starts("the rows that are to be left out")
+        return input_rows(self._application.client, self._application.id, starts)
+
+    @property
+    def application(self) -> Application:
+        """Whose records they are."""
+        return self._application
+
+    def chosen_starts(self, which: str) -> tuple[Start, ...]:
+        """Where a query about these records begins. Raises TraceError, with `which`, if none are chosen."""
         self._check()
         chosen = self if not self._direction else self._of(self.collect(MOST_STARTS))
         if chosen._starts is None:
-            raise TraceError("choose the rows that are to be left out: with row(), key(), at() or filter()")
-        return input_rows(self._application.client, self._application.id, chosen._starts)
+            raise TraceError(f"choose {which}: with row(), key(), at() or filter()")
+        return chosen._starts
 
     def _is_of_sink(self) -> bool:
         nodes = self._application.nodes

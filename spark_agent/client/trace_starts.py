@@ -7,7 +7,7 @@ import urllib.parse
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["PLAIN", "Start", "batches_of", "queries_of", "query_of", "start_of"]
+__all__ = ["PLAIN", "Start", "batches_of", "queries_of", "query_of", "query_of_all", "start_of"]
 
 #: Of one query: its address is of that many bytes at most.
 _STARTS_AT_ONCE, _BYTES_AT_ONCE = 4_000, 50_000
@@ -72,16 +72,33 @@ def query_of(batch: Sequence[Start]) -> dict[str, Any]:
     """The query that begins at all of these."""
     if len(batch) == 1:
         return _one(batch[0])
+    return {"starts": _json(_listed(batch))}
+
+
+def query_of_all(starts: Iterable[Start]) -> dict[str, Any] | None:
+    """One query that begins at all of these, keys among them; None where they are too many for an address."""
+    batch = list(dict.fromkeys(starts))
+    if len(batch) == 1:
+        return _one(batch[0])
+    keys = [dict(start) for start in batch if _numbered(start) is None]
+    places = [start for start in batch if _numbered(start) is not None]
+    query = {"starts": _json([*keys, *_listed(places)])}
+    if len(urllib.parse.quote(query["starts"], safe=PLAIN)) > _BYTES_AT_ONCE:
+        return None
+    return query
+
+
+def _listed(batch: Sequence[Start]) -> list[dict[str, Any]]:
+    """Those of one place as one."""
     by_place: dict[_Place, list[tuple[int, Start]]] = {}
     for start in batch:
         numbered = _numbered(start)
         assert numbered is not None
         by_place.setdefault(numbered[0], []).append((numbered[1], start))
-    listed = [
+    return [
         _one(at_place[0][1]) if len(at_place) == 1 else place.with_numbers([number for number, _ in at_place])
         for place, at_place in by_place.items()
     ]
-    return {"starts": _json(listed)}
 
 
 def _numbered(start: Start) -> tuple[_Place, int] | None:

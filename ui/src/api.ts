@@ -304,6 +304,61 @@ export interface Edge {
   shuffle: boolean;
 }
 
+/** An input record of an explanation, with the row of a file that it is. */
+export interface ExplainedRow {
+  node_id: string;
+  name: string;
+  record_id: string;
+  path: string | null;
+  row: number | null;
+  line: number | null;
+  text: string | null;
+  warning: string | null;
+}
+
+/** The input rows that decided what some records are. Nothing was run to find them. */
+export interface Explanation {
+  kind: "concise" | "bound";
+  application_id: string;
+  name: string;
+  starts: TraceStart[];
+  rows: ExplainedRow[];
+  total: number;
+  of: number | null;
+  plain_total: number | null;
+  turns: ExplanationTurn[];
+  rules: ExplanationRule[];
+  given: GivenSource[];
+  exact: boolean;
+  complete: boolean;
+  verified: null;
+  reasons: string[];
+  next: string | null;
+}
+
+/** Why the explanation is smaller than the trace at an operation. */
+export interface ExplanationRule {
+  node_id: string;
+  name: string;
+  call_site: string;
+  rule: "winner" | "unchanged";
+  kept: number;
+  of: number;
+}
+
+/** Records on the way to the start that one turn of a loop gave, and the rows that came in with it. */
+export interface ExplanationTurn {
+  loop: string;
+  turn: number;
+  node_id: string;
+  name: string;
+  total: number;
+  records: Record[];
+  until: number[];
+  rows_total: number;
+  rows: ExplainedRow[];
+}
+
 /** The record that a function was given when it failed. */
 export interface FailedRecord {
   record_id: string;
@@ -353,6 +408,14 @@ export interface Flow {
   hash_in: string;
   hash_out: string;
   node_id: string;
+}
+
+/** A source of which the program may have taken values: what it gave is taken as it is. */
+export interface GivenSource {
+  node_id: string;
+  name: string;
+  call_site: string;
+  path: string | null;
 }
 
 /** The operations of one application and the edges between them. */

@@ -9,6 +9,7 @@ import type {
   Contrast,
   DatasetPage,
   Datasets,
+  Explanation,
   Failures,
   Problem as Details,
   Graph,
@@ -68,6 +69,8 @@ export interface Client {
   missing(id: string, parameters: Parameters, options?: RequestOptions): Promise<Missing>;
   /** Which records made tasks fail. */
   failures(id: string, options?: RequestOptions): Promise<Failures>;
+  /** The few input rows that decided what records are. */
+  explanation(id: string, parameters: Parameters, options?: RequestOptions): Promise<Explanation>;
   /** Which input rows records were made of, as ranges. */
   rowSet(id: string, parameters: Parameters, options?: RequestOptions): Promise<RowSet>;
   /** Which tasks and operations behave oddly. */
@@ -114,6 +117,7 @@ export function makeClient(): Client {
     trace: (id, parameters, options) => getJson(applicationPath(id, "trace"), parameters, options),
     missing: (id, parameters, options) => getJson(applicationPath(id, "missing"), parameters, options),
     failures: (id, options) => getJson(applicationPath(id, "failures"), {}, options),
+    explanation: (id, parameters, options) => getJson(applicationPath(id, "explanation"), parameters, options),
     rowSet: (id, parameters, options) => getJson(applicationPath(id, "rowset"), parameters, options),
     suspects: (id, parameters, options) => getJson(applicationPath(id, "suspects"), parameters, options),
     contrast: (id, parameters, options) => getJson(applicationPath(id, "contrast"), parameters, options),

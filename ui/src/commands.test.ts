@@ -69,6 +69,13 @@ test.each([
       'curl -G localhost:8080/api/applications/a/rowset -d node=8 --data-urlencode "where=x < 0"',
     ],
   ],
+  [
+    "#/app/a/explanation?record=write%230%233&node=8",
+    [
+      'lineage explain a "write#0#3" --node 8',
+      'curl -G localhost:8080/api/applications/a/explanation --data-urlencode "record=write#0#3" -d node=8',
+    ],
+  ],
   ["#/app/a/replays/3", ["lineage apps --replays", "curl localhost:8080/api/applications/a/replays"]],
   [
     "#/app/a/why?failure=2",

@@ -1,7 +1,7 @@
 // What a view shows, as a command line and for curl. Pure.
 
 import { markOf, marksIn, marksQuery, startsOf } from "./marks";
-import { isOutput, replayLine, rowsLine } from "./reruns";
+import { explainLine, isOutput, replayLine, rowsLine } from "./reruns";
 import type {
   DatasetRoute,
   MissingRoute,
@@ -88,6 +88,15 @@ export function commandsOf(route: Route): Command[] {
       ];
     case "suspects":
       return suspectsCommands(route);
+    case "explanation":
+      return [
+        {
+          name: "",
+          terminal: explainLine(route.application, route.start),
+          path: pathOf(route.application, "explanation"),
+          parameters: filled({ ...route.start, limit: route.query.get("limit") }),
+        },
+      ];
     case "rowset":
       return [rowSetCommand(route)];
     case "replays":

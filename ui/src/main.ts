@@ -27,6 +27,7 @@ const VIEWS: { [V in ViewRoute["view"]]: () => Promise<MakeView<Extract<ViewRout
   missing: async () => (await import("./missing")).missingView,
   failures: async () => (await import("./failures/view")).failuresView,
   suspects: async () => (await import("./suspects/view")).suspectsView,
+  explanation: async () => (await import("./explanation/view")).explanationView,
   rowset: async () => (await import("./rowset/view")).rowSetView,
   replays: async () => (await import("./replays/view")).replaysView,
   why: async () => (await import("./why/view")).whyView,

@@ -10,6 +10,7 @@
 //   #/app/APP/missing?path=&row=...  why rows are not in the output (the API's parameters)
 //   #/app/APP/failures               which records made tasks fail
 //   #/app/APP/suspects?bad=&good=... who behaves oddly, and what bad outputs share
+//   #/app/APP/explanation?...        the few input rows that decided what a record is
 //   #/app/APP/rowset?...             which input rows a record was made of
 //   #/app/APP/replays                its replays; #/app/APP/replays/ID: one of them
 //   #/app/APP/why?...                why a record is as it is
@@ -91,6 +92,14 @@ export interface SuspectsRoute {
   query: URLSearchParams;
 }
 
+export interface ExplanationRoute {
+  view: "explanation";
+  application: string;
+  start: Start;
+  /** The other parameters of the address, which belong to the view. */
+  query: URLSearchParams;
+}
+
 export interface RowSetRoute {
   view: "rowset";
   application: string;
@@ -135,6 +144,7 @@ export type Route =
   | MissingRoute
   | FailuresRoute
   | SuspectsRoute
+  | ExplanationRoute
   | RowSetRoute
   | ReplaysRoute
   | WhyRoute
@@ -182,7 +192,7 @@ function debuggingRoute(application: string, place: string, name: string, query:
   if (place === "replays") return { view: "replays", application, replay: name === "" ? null : name };
   if (name !== "") return NO_VIEW;
   if (place === "suspects") return { view: "suspects", application, query };
-  if (place !== "rowset" && place !== "why") return NO_VIEW;
+  if (place !== "explanation" && place !== "rowset" && place !== "why") return NO_VIEW;
   const start = startOf(query);
   if (start === null) return { view: "nowhere", reason: "This address does not name a record." };
   return { view: place, application, start, query: withoutThese(query, START_PARAMETERS) };
@@ -252,6 +262,7 @@ export function href(route: Exclude<Route, NoRoute>): string {
       return hash(["app", route.application, "suspects"], route.query);
     case "replays":
       return hash(["app", route.application, "replays", ...(route.replay === null ? [] : [route.replay])]);
+    case "explanation":
     case "rowset":
     case "why":
       return hash(["app", route.application, route.view], startQuery(route.start, route.query));
@@ -317,6 +328,9 @@ export const suspectsHref = (application: string, query = new URLSearchParams())
 
 export const rowSetHref = (application: string, start: Start, query = new URLSearchParams()): string =>
   href({ view: "rowset", application, start, query });
+
+export const explanationHref = (application: string, start: Start, query = new URLSearchParams()): string =>
+  href({ view: "explanation", application, start, query });
 
 export const replaysHref = (application: string, replay: string | null = null): string =>
   href({ view: "replays", application, replay });

@@ -7,6 +7,7 @@ contain no control characters. Unknown parameters are refused: a misspelt filter
 from lineage_api.parameters.applications import ApplicationParameters
 from lineage_api.parameters.comparisons import CompareParameters, CompareWithParameters
 from lineage_api.parameters.datasets import DatasetParameters, DatasetsParameters
+from lineage_api.parameters.explanations import ExplanationParameters
 from lineage_api.parameters.fields import MAX_LIMIT, ApplicationId, NodeName
 from lineage_api.parameters.missing_rows import DatasetMissingParameters, MissingParameters
 from lineage_api.parameters.records import RecordParameters, ValueParameters
@@ -25,6 +26,7 @@ __all__ = [
     "DatasetParameters",
     "DatasetTraceParameters",
     "DatasetsParameters",
+    "ExplanationParameters",
     "MissingParameters",
     "NodeName",
     "RecordParameters",

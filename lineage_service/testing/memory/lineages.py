@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from lineage_service.errors import InvalidQueryError, NotFoundError
 from lineage_service.lineage import (
     Application,
+    ExplanationTurn,
     Failure,
     Flow,
     Graph,
@@ -25,7 +26,8 @@ class MemoryLineage:
     """All that is known of one application.
 
     `records` are by node id, in order. `flows` need not be sorted. `values` are the captured ones; a record's
-    own `value` is ignored, because a result carries it only when it was asked for.
+    own `value` is ignored, because a result carries it only when it was asked for. `winners` are the inputs
+    that merges gave back, by the hash of what came out. `turns` are those of every explanation.
     """
 
     application: Application
@@ -37,6 +39,8 @@ class MemoryLineage:
     slow: tuple[SlowRecord, ...] = ()
     suspects: tuple[Suspect, ...] = ()
     properties: tuple[SharedProperty, ...] = ()
+    winners: Mapping[str, str] = field(default_factory=dict)
+    turns: tuple[ExplanationTurn, ...] = ()
 
 
 @dataclass(slots=True)

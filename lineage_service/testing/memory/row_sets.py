@@ -22,7 +22,7 @@ from lineage_service.testing.memory.lineages import LineageIndex, hash_of, posit
 from lineage_service.testing.memory.reach import start_of, topological
 from spark_agent.contract.row_sets import ranges_of
 
-__all__ = ["row_set_of", "starts_of"]
+__all__ = ["nodes_behind", "origins", "row_set_of", "starts_of"]
 
 
 def starts_of(index: LineageIndex, query: TraceQuery) -> tuple[Node, list[str]]:
@@ -43,8 +43,8 @@ def starts_of(index: LineageIndex, query: TraceQuery) -> tuple[Node, list[str]]:
 def row_set_of(index: LineageIndex, query: RowSetQuery) -> RowSet:
     """Of the records that the starts reach by flows."""
     _, starts = starts_of(index, TraceQuery(direction="backward", starts=query.starts))
-    seen = _origins(index, starts)
-    behind = _nodes_behind(index.lineage.graph, {index.records[start][0].node_id for start in starts})
+    seen = origins(index, starts)
+    behind = nodes_behind(index.lineage.graph, {index.records[start][0].node_id for start in starts})
     application = index.lineage.application
     sources = [index.nodes[name] for name in topological(index.lineage.graph)]
     return RowSet(
@@ -61,7 +61,7 @@ def row_set_of(index: LineageIndex, query: RowSetQuery) -> RowSet:
     )
 
 
-def _origins(index: LineageIndex, starts: Iterable[str]) -> set[str]:
+def origins(index: LineageIndex, starts: Iterable[str]) -> set[str]:
     seen, frontier = set(starts), set(starts)
     while frontier:
         frontier = {flow.hash_in for hash_ in frontier for flow in index.inputs.get(hash_, ())} - seen
@@ -69,7 +69,7 @@ def _origins(index: LineageIndex, starts: Iterable[str]) -> set[str]:
     return seen
 
 
-def _nodes_behind(graph: Graph, node_ids: set[str]) -> set[str]:
+def nodes_behind(graph: Graph, node_ids: set[str]) -> set[str]:
     seen, frontier = set(node_ids), set(node_ids)
     while frontier:
         frontier = {edge.source for edge in graph.edges if edge.target in frontier} - seen

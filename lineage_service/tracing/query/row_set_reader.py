@@ -19,7 +19,7 @@ from lineage_service.tracing.query.trace_starts import TraceStarts, failures_of
 from lineage_service.tracing.walk import cursors
 from lineage_service.tracing.walk.walk_cache import WalkCache
 
-__all__ = ["RowSetReader"]
+__all__ = ["RowSetReader", "doubts_of"]
 
 
 class RowSetReader:
@@ -47,7 +47,7 @@ class RowSetReader:
             raise InvalidQueryError("say which records: the rows of no record are none")
         asked = TraceQuery(direction="backward", starts=query.starts, across=False)
         opened, begin = self._starts.opened(application_id, asked)
-        doubts = self._doubts(opened, asked)
+        doubts = doubts_of(self._failures, opened, asked)
         cursor = opened.snapshot.database.cursor()
         name = "rows", cursors.digest(opened.application.application_id, asked), *begin
         trace = self._walks.take(name)
@@ -68,14 +68,6 @@ class RowSetReader:
             if trace is not None:
                 self._walks.put(name, trace)
 
-    def _doubts(self, opened: Opened, query: TraceQuery) -> Doubts:
-        doubts = Doubts()
-        for number in failures_of(query):
-            reason, is_known = self._failures.doubt(opened, number)
-            doubts.reasons += [f"of failure {number}, {reason}"] if reason else []
-            doubts.are_unknown |= not is_known
-        return doubts
-
     def _of_every_reader(self, opened: Opened, query: TraceQuery, check: Check) -> TraceQuery:
         """A row of a file that was only read is a record of each source that read it, and all are meant."""
         starts: list[StartQuery] = []
@@ -92,3 +84,13 @@ class RowSetReader:
         if any(topology.nodes[node].kind != "source" for node, _, _ in records):
             return [start]  # backward it is the row that was written
         return [StartQuery(node=str(node), partition=split, offset=at) for node, split, at in records]
+
+
+def doubts_of(failures: FailureReader, opened: Opened, query: TraceQuery) -> Doubts:
+    """What is not known of the failures that a query begins at."""
+    doubts = Doubts()
+    for number in failures_of(query):
+        reason, is_known = failures.doubt(opened, number)
+        doubts.reasons += [f"of failure {number}, {reason}"] if reason else []
+        doubts.are_unknown |= not is_known
+    return doubts

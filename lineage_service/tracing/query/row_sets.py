@@ -35,7 +35,7 @@ from lineage_service.tracing.walk.result import Position, nodes_before
 from lineage_service.tracing.walk.starts import has_records
 from lineage_service.tracing.walk.walk_cache import LocalTrace
 
-__all__ = ["Doubts", "RowSets", "ranges_of", "sources_of"]
+__all__ = ["LINEAGE_IS_OPEN", "Doubts", "RowSets", "ranges_of", "sources_of"]
 
 #: A row set of more ranges is no answer to anybody.
 MOST_RANGES = 1_000_000
@@ -47,7 +47,7 @@ _NO_WAY = (
 _NO_ROWS = "its records are no rows of files, and another run may read others in their place"
 _UNKNOWN = "which of its rows took part is not known"
 _UPPER_BOUND = "An operation on the way has only an upper bound: rows may be among these that took no part."
-_OPEN = "The lineage of the application is not complete: rows may be missing."
+LINEAGE_IS_OPEN = "The lineage of the application is not complete: rows may be missing."
 #: Sources that the program or the query itself gives: the same in every run.
 _OF_PROGRAM = frozenset(
     ("parallelize", "range", "emptyRDD", "LocalRelation", "LocalTableScan", "Range", "OneRowRelation")
@@ -111,7 +111,7 @@ class RowSets:
         exact, complete = is_exact(opened, walked), opened.application.complete
         how = [f"{reason[:1].upper()}{reason[1:]}." for reason in dict.fromkeys(doubts.reasons)]
         how += [] if exact else [_UPPER_BOUND]
-        how += [] if complete else [_OPEN]
+        how += [] if complete else [LINEAGE_IS_OPEN]
         return RowSet(
             application=opened.application.application_id,
             sources=tuple(sources),

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import duckdb
-
 from lineage_service.conditions.filters import Where
 from lineage_service.datasets.catalogue_cache import StoredDatasets
 from lineage_service.datasets.pages import dataset_page, datasets_page
@@ -22,6 +20,7 @@ from lineage_service.lineage import (
     DatasetPage,
     Datasets,
     Edge,
+    Explanation,
     Failures,
     Graph,
     Missing,
@@ -32,7 +31,6 @@ from lineage_service.lineage import (
     Suspects,
     Trace,
     TracedNode,
-    TraceStart,
     Values,
 )
 from lineage_service.newest_application import application_named
@@ -41,6 +39,7 @@ from lineage_service.queries import (
     ContrastQuery,
     DatasetQuery,
     DatasetsQuery,
+    ExplanationQuery,
     MissingQuery,
     RecordQuery,
     RowQuery,
@@ -62,6 +61,7 @@ from lineage_service.tracing.query.comparisons import Comparisons
 from lineage_service.tracing.query.contrasts import ContrastReader
 from lineage_service.tracing.query.dataset_users import DatasetUsers
 from lineage_service.tracing.query.earlier_runs import earlier_runs
+from lineage_service.tracing.query.explanations import ExplanationReader
 from lineage_service.tracing.query.failures import FailureReader
 from lineage_service.tracing.query.local_traces import LocalTraces
 from lineage_service.tracing.query.missing_rows import MissingRows
@@ -73,6 +73,7 @@ from lineage_service.tracing.query.row_choices import RowChoices
 from lineage_service.tracing.query.row_extraction import RowExtraction
 from lineage_service.tracing.query.row_set_reader import RowSetReader
 from lineage_service.tracing.query.shown_records import shown_by
+from lineage_service.tracing.query.shown_starts import shown_starts
 from lineage_service.tracing.query.slow_records import SlowRecordReader
 from lineage_service.tracing.query.source_files import SourceFiles
 from lineage_service.tracing.query.suspects import SuspectReader
@@ -81,7 +82,6 @@ from lineage_service.tracing.query.trace_results import (
     ShownRecords,
     nodes_of,
     reason_of,
-    start_of,
     state_of,
     trace_of,
 )
@@ -130,6 +130,14 @@ class LineageQueries:
             self._failures,
             self._walks,
             self._locations,
+            self._show,
+            time_budget_s=time_budget_s,
+        )
+        self._explanations = ExplanationReader(
+            self._starts,
+            self._traces,
+            self._failures,
+            self._walks,
             self._show,
             time_budget_s=time_budget_s,
         )
@@ -227,6 +235,9 @@ class LineageQueries:
     def row_set(self, application_id: str, query: RowSetQuery) -> RowSet:
         return self._row_sets.row_set(application_id, query)
 
+    def explanation(self, application_id: str, query: ExplanationQuery) -> Explanation:
+        return self._explanations.explanation(application_id, query)
+
     def failures(self, application_id: str) -> Failures:
         opened = self._applications.open(application_id)
         if opened.graph.topology.failed:
@@ -271,7 +282,7 @@ class LineageQueries:
                 if not (page.so_far and trace.has_results):
                     trace.advance(check)
                 columns = RequestedColumns(query.columns)
-                named = self._named_starts(opened, cursor, starts, query, check, columns)
+                named = shown_starts(self._show, opened, cursor, starts, query, check, columns)
                 listed = TracePage(self._locations, trace, query, only, self._time_budget_s)
                 segments = listed.page(page.after, check)
                 shown = [self._segment(*segment, query, check, columns, listed) for segment in segments]
@@ -328,30 +339,6 @@ class LineageQueries:
 
         return nodes_of(opened, walked, query.direction, show)
 
-    def _named_starts(
-        self,
-        opened: Opened,
-        cursor: duckdb.DuckDBPyConnection,
-        starts: Sequence[Position],
-        query: TraceQuery,
-        check: Check,
-        columns: RequestedColumns,
-    ) -> list[TraceStart]:
-        """The starts as people see them, node by node."""
-        by_node: dict[int, dict[tuple[int, int], Position]] = {}
-        for start in starts:
-            by_node.setdefault(start.node, {})[_place(start)] = start
-        named = []
-        for number, positions in by_node.items():
-            node = opened.graph.topology.nodes[number]
-            listed = [positions[place] for place in sorted(positions)[: query.limit]]
-            request = columns.of(node)
-            records = self._show(
-                opened, cursor, node, listed, values=query.values, check=check, columns=request
-            )
-            named.append(start_of(opened.application, node, len(positions), records))
-        return named
-
     # -- comparisons ---------------------------------------------------------------------------------
 
     def compare(self, query: CompareQuery) -> Comparison:
@@ -391,7 +378,3 @@ class LineageQueries:
             how=how_to_see(opened, path),
             steps=tuple(value_steps(opened, path)),
         )
-
-
-def _place(position: Position) -> tuple[int, int]:
-    return position.partition, position.offset

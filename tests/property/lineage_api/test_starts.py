@@ -149,6 +149,23 @@ def test_a_row_set_of_any_starts_is_an_answer_or_a_problem(asked, application, s
     asked.check("/api/applications/{app}/rowset", application, {"limit": limit, **start})
 
 
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    application=applications,
+    start=st.one_of(starts, several),
+    others=st.fixed_dictionaries(
+        {},
+        optional={
+            "limit": st.sampled_from([0, 1, 10_000]),
+            "plain": st.sampled_from(["true", "false", "x"]),
+            "cursor": st.one_of(cursors, st.from_regex(r"[0-9]{1,11}(:[0-9]{1,19}){2}", fullmatch=True)),
+        },
+    ),
+)
+def test_an_explanation_of_any_starts_is_an_answer_or_a_problem(asked, application, start, others):
+    asked.check("/api/applications/{app}/explanation", application, {**others, **start})
+
+
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(dataset=paths, start=rows, others=about_rows)
 def test_a_trace_of_any_data_set_is_an_answer_or_a_problem(asked, dataset, start, others):

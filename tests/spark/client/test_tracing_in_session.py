@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from spark_agent import TraceError, agent, trace
+from spark_agent import TraceError, agent, explain, trace
 from spark_agent.client import frames, lineage_records
 from spark_agent.driver.event_publisher import EventPublisher
 from tests.support.spark.application import part_rows
@@ -35,6 +35,9 @@ ORDERS = [
     "North,paid,5",
     "East,paid,3",
 ]
+#: A chain from 1 to 4, and edges that lead to greater labels only.
+EDGES = ["1,2", "7,2", "2,3", "8,3", "3,4", "9,4", "5,6", "4,10"]
+TURNS = 5
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class Ran:
     folder: Path
     paid: Any
     sums: Any
+    labels: Any
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +60,19 @@ def ran(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         paid = lines.map(lambda line: line.split(",")).filter(lambda order: order[1] == "paid")
         sums = paid.map(lambda order: (order[0], int(order[2]))).reduceByKey(operator.add, 2)
         sums.map(as_line).saveAsTextFile(str(folder / "sums"))
-        yield Ran(folder, paid, sums)
+        labels = labels_of(context.textFile(str(write(folder / "edges.csv", EDGES)), 2), TURNS)
+        labels.collect()
+        yield Ran(folder, paid, sums, labels)
+
+
+def labels_of(lines: Any, turns: int) -> Any:
+    """The smallest number that each node of a graph reaches, by label propagation."""
+    edges = lines.map(lambda line: tuple(map(int, line.split(","))))
+    labels = edges.flatMap(lambda edge: [(node, node) for node in edge]).reduceByKey(min, 2)
+    both = edges.flatMap(lambda edge: [edge, edge[::-1]])
+    for _ in range(turns):
+        labels = both.join(labels, 2).values().union(labels).reduceByKey(min, 2)
+    return labels
 
 
 NORTH = {("orders.csv", 1, 2, "North,paid,10"), ("orders.csv", 4, 5, "North,paid,5")}
@@ -69,6 +85,21 @@ def test_an_rdd_goes_back_to_the_rows_it_was_made_of(ran: Ran) -> None:
     assert rows_of_files(rows) == NORTH
     assert rows_of_files(trace(ran.sums).backward(key="North")) == NORTH
     assert agent.active().session.events.committed_runs == before  # type: ignore[union-attr] # asking is no part of the job
+
+
+def test_the_edges_that_decided_a_label_are_named_and_the_turns_that_brought_them(ran: Ran) -> None:
+    explained = explain(ran.labels).key("4")
+    assert {(row.row, row.text) for row in explained.collect()} == {(0, "1,2"), (2, "2,3"), (4, "3,4")}
+    assert {text for *_, text in rows_of_files(explained.rows())} == {"1,2", "2,3", "3,4"}
+    assert (explained.kind, explained.exact) == ("concise", True)
+    assert explained.plain_total == trace(ran.labels).key("4").go_back_all().count() > explained.count()
+    [last] = [turn for turn in explained.turns() if turn.turn == 3]
+    assert [row.text for row in last.sources] == ["3,4"]
+    assert [record.until for record in last.records] == [TURNS]
+    assert "winner" in {rule.rule for rule in explained.rules()}
+    sums = explain(trace(ran.sums)).key("North")
+    assert (sums.kind, sums.count(), sums.turns()) == ("concise", len(NORTH), [])
+    assert str(sums).startswith("2 of 6 input rows (a plain trace: 2), concise")
 
 
 def test_an_output_folder_is_chosen_from_by_its_rows(ran: Ran) -> None:

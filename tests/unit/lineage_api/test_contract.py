@@ -30,6 +30,7 @@ from lineage_service import queries
 from lineage_service.result_tables import (
     CONTRAST_COLUMNS,
     DATASET_COLUMNS,
+    EXPLANATION_COLUMNS,
     FAILURE_COLUMNS,
     HISTORY_COLUMNS,
     ROW_SET_COLUMNS,
@@ -159,6 +160,7 @@ def test_traces_records_and_datasets_offer_csv(openapi):
         "GET /api/trace",
         "GET /api/applications/{app}/trace",
         "GET /api/applications/{app}/rowset",
+        "GET /api/applications/{app}/explanation",
         "GET /api/applications/{app}/missing",
         "GET /api/missing",
         "GET /api/applications/{app}/failures",
@@ -187,6 +189,7 @@ def test_the_documented_endpoints_are_those_of_the_app(openapi):
         ("Traces", "GET /api/applications/{app}/trace"),
         ("Traces", "POST /api/applications/{app}/trace/graph"),
         ("Row sets", "GET /api/applications/{app}/rowset"),
+        ("Explanations", "GET /api/applications/{app}/explanation"),
         ("Missing rows", "GET /api/applications/{app}/missing"),
         ("Slow records", "GET /api/applications/{app}/slow"),
         ("Suspects", "GET /api/applications/{app}/suspects"),
@@ -214,6 +217,7 @@ def test_the_documented_problems_and_columns_are_those_of_the_app():
     assert f"`{','.join(SUSPECT_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(CONTRAST_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(ROW_SET_COLUMNS)}`" in DOCUMENT
+    assert f"`{','.join(EXPLANATION_COLUMNS)}`" in DOCUMENT
     assert TRACE_COLUMNS[-len(RECORD_COLUMNS) :] == RECORD_COLUMNS
     assert f"`{','.join(DATASET_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(HISTORY_COLUMNS)}`" in DOCUMENT

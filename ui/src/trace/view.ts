@@ -4,6 +4,7 @@
 import "./trace.css";
 import { isAbort, Problem } from "../client";
 import { h, replace } from "../dom";
+import { extentSwitch } from "../explanation/switch";
 import { applicationOf, count, nodeNumber } from "../format";
 import { href, rowSetHref, type TraceRoute, whyHref } from "../route";
 import { loading, notice, showFailure } from "../states";
@@ -324,6 +325,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
       sides.has("backward") && link("One operation back", routeWith({ up: state.up + 1 }), false),
       sides.has("forward") && link("One operation forward", routeWith({ down: state.down + 1 }), false),
       link("Whole trace", { ...route, whole: true, query: stateQuery({ ...state, up: 1, down: 1 }) }, whole),
+      direction !== "forward" && extentSwitch(route.application, route.start, "everything"),
       h("a", { href: rowSetHref(route.application, route.start) }, "Input rows"),
       h("a", { href: whyHref(route.application, route.start) }, "Why?"),
     );

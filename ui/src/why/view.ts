@@ -10,6 +10,7 @@ import { failureLine } from "../failures/sentences";
 import { applicationOf, count, nodeNumber } from "../format";
 import { markOf, marksIn, marksQuery, startsOf } from "../marks";
 import {
+  explanationHref,
   failuresHref,
   missingHref,
   queryOf,
@@ -185,6 +186,7 @@ function partOf(title: string, load: () => Promise<Child>, signal: AbortSignal):
 /** Where else the record is shown. */
 const waysOf = ({ application, start }: WhyRoute, way: Way): Child => [
   h("a", { href: traceHref(application, start) }, "Its trace"),
+  h("a", { href: explanationHref(application, start) }, "What decided it"),
   h("a", { href: rowSetHref(application, start) }, "Its input rows"),
   way.isInput &&
     way.record?.source != null &&

@@ -1,0 +1,167 @@
+"""`lineage explain`: the few input rows that decided what a record is."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from itertools import groupby
+
+from rich.console import Console
+from rich.text import Text
+
+from lineage_service.cli.query.output import Output, add_format_flags, plain, print_line, without_folders
+from lineage_service.cli.query.records import line_of
+from lineage_service.cli.query.start import add_application, add_page_flags, store_queries
+from lineage_service.cli.query.starts import add_starts, start_queries
+from lineage_service.lineage import (
+    ExplainedRow,
+    Explanation,
+    ExplanationRule,
+    ExplanationTurn,
+    GivenSource,
+    Record,
+)
+from lineage_service.newest_application import application_named
+from lineage_service.queries import ExplanationQuery
+from lineage_service.result_tables import EXPLANATION_COLUMNS, explanation_lines
+from lineage_service.settings import Settings
+
+__all__ = ["command", "configure"]
+
+#: Records that are explained, and records and rows of one turn, that are shown.
+_MOST_STARTS, _MOST_OF_TURN = 20, 3
+_KEPT_BY = {
+    "winner": "what its merges gave back",
+    "unchanged": "the same records a turn before",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_application(parser)
+    add_starts(parser)
+    add_page_flags(parser, "and as many records of each turn of a loop", "rows")
+    parser.add_argument("--no-plain", action="store_true", help="do not count the rows of a plain trace")
+    add_format_flags(parser)
+
+
+def command(settings: Settings, options: argparse.Namespace) -> int:
+    """Raises LineageError."""
+    output = Output(options)
+    query = ExplanationQuery(
+        starts=start_queries(options),
+        plain=not options.no_plain,
+        limit=options.limit,
+        cursor=options.cursor,
+    )
+    with output.working("explaining"), store_queries(settings) as queries:
+        explanation = queries.explanation(application_named(queries, options.application), query)
+    output.give(
+        explanation,
+        EXPLANATION_COLUMNS,
+        explanation_lines(explanation),
+        lambda console: _show(console, explanation),
+        list(_notes(explanation, query)),
+    )
+    return 0
+
+
+def _show(console: Console, explanation: Explanation) -> None:
+    for line in _starts(explanation):
+        print_line(console, line)
+    print_line(console, plain(_size(explanation), "bold"))
+    for (node_id, name), rows in groupby(explanation.rows, lambda row: (row.node_id, row.name)):
+        print_line(console, Text(f"{_number(node_id)} ", "dim") + plain(name, "bold"))
+        for row in rows:
+            print_line(console, Text("  ") + _row(row))
+    for loop, turns in groupby(explanation.turns, lambda turn: turn.loop):
+        print_line(console, plain(f"loop at {without_folders(loop)}", "bold"))
+        for number, of_turn in groupby(turns, lambda turn: turn.turn):
+            for line in _turn(list(of_turn)):
+                print_line(console, plain(f"  turn {number}", "dim") + line)
+    for rule in explanation.rules:
+        print_line(console, plain(_rule(rule), "dim"))
+    for source in explanation.given_sources:
+        print_line(console, plain(_given(source), "dim"))
+
+
+def _starts(explanation: Explanation) -> Iterator[Text]:
+    starts = [(start, record) for start in explanation.starts for record in start.records]
+    for start, record in starts[:_MOST_STARTS]:
+        yield Text(f"{_number(start.node_id)} ", "dim") + line_of(record)
+    more = sum(start.total for start in explanation.starts) - len(starts[:_MOST_STARTS])
+    if more > 0:
+        yield plain(f"and {more:,} more records", "dim")
+
+
+def _size(explanation: Explanation) -> str:
+    of = "" if explanation.of is None else f" of {explanation.of:,}"
+    rows = "input row" if explanation.total == 1 and explanation.of is None else "input rows"
+    size = f"{explanation.total:,}{of} {rows}"
+    return size if explanation.plain_total is None else f"{size} (a plain trace: {explanation.plain_total:,})"
+
+
+def _row(row: ExplainedRow) -> Text:
+    line = plain(row.record_id if row.path is None else f"{row.path}:{row.line}", "cyan")
+    if row.text is not None:
+        line += Text("  ") + plain(row.text)
+    if row.warning:
+        line += Text("  ") + plain(f"({row.warning})", "yellow")
+    return line
+
+
+def _turn(turns: list[ExplanationTurn]) -> Iterator[Text]:
+    """A line for each operation whose records one turn gave, and the rows that came in with it."""
+    for turn in turns:
+        listed = zip(turn.records[:_MOST_OF_TURN], turn.until, strict=False)
+        records = [_record(record, turn.turn, until) for record, until in listed]
+        yield (
+            Text(f"  {_number(turn.node_id)} ", "dim")
+            + plain(turn.name)
+            + _listed(records, turn.total, "record")
+        )
+        if turn.rows_total:
+            rows = [_row(row) for row in turn.rows[:_MOST_OF_TURN]]
+            yield Text("  from", "dim") + _listed(rows, turn.rows_total, "row")
+
+
+def _listed(lines: list[Text], total: int, what: str) -> Text:
+    listed = Text()
+    for at, line in enumerate(lines):
+        listed += Text(", " if at else "  ") + line
+    more = total - len(lines)
+    return listed + plain(f" and {more:,} more {what}{'' if more == 1 else 's'}", "dim") if more else listed
+
+
+def _record(record: Record, turn: int, until: int) -> Text:
+    line = line_of(record)
+    return line if until <= turn else line + plain(f" (unchanged to turn {until})", "dim")
+
+
+def _rule(rule: ExplanationRule) -> str:
+    site = f" at {without_folders(rule.call_site)}" if rule.call_site else ""
+    return (
+        f"{_number(rule.node_id)} {rule.name}{site}: {rule.kept:,} of {rule.of:,} inputs count, "
+        f"{_KEPT_BY[rule.rule]}"
+    )
+
+
+def _given(source: GivenSource) -> str:
+    site = f" at {without_folders(source.call_site)}" if source.call_site else ""
+    path = "" if source.path is None else f" of {source.path}"
+    return (
+        f"{_number(source.node_id)} {source.name}{site}{path}: given; the program may have used values of it"
+    )
+
+
+def _notes(explanation: Explanation, query: ExplanationQuery) -> Iterator[str]:
+    if explanation.kind == "bound":
+        yield "This is an upper bound: not all of these rows need to have decided it."
+    yield from explanation.reasons
+    if explanation.plain_total is None and query.plain and query.cursor is None:
+        yield "The rows of a plain trace were not counted within a second. Ask again, and the count goes on."
+    if explanation.next is not None:
+        yield f"there are more: --cursor {explanation.next}, or --limit"
+
+
+def _number(node_id: str) -> str:
+    return node_id.rpartition("#")[2]

@@ -1,0 +1,117 @@
+"""Concise explanations: the few input rows that decided what a record is, and what was left out and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from lineage_service.lineage.records import Record
+from lineage_service.lineage.results import Result, doc
+from lineage_service.lineage.traces import TraceStart
+
+ExplanationKind = Literal["concise", "bound"]
+ExplanationRuleName = Literal["winner", "unchanged"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedRow(Result):
+    """An input record of an explanation, with the row of a file that it is."""
+
+    node_id: str = field(metadata=doc("The source: `APPLICATION_ID#NUMBER`."))
+    name: str = field(metadata=doc("The operation, for example `textFile`."))
+    record_id: str = field(metadata=doc("Its id there: `read#PARTITION#ROW`."))
+    path: str | None = field(metadata=doc("Path of the file; null if it is no row of a file."))
+    row: int | None = field(metadata=doc("Counted from 0, header lines included; or null."))
+    line: int | None = field(metadata=doc("`row` + 1, for people; or null."))
+    text: str | None = field(
+        metadata=doc("The row; without a file its captured value or key. Null if neither can be read.")
+    )
+    warning: str | None = field(
+        metadata=doc("Why the text may not be what the job read, and what to do; else null.")
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplanationTurn(Result):
+    """Records on the way to the start that one turn of a loop gave, and the rows that came in with it."""
+
+    loop: str = field(metadata=doc("File and line of the loop, for example `labels.py:31`."))
+    turn: int = field(metadata=doc("Counted from 1; 0 is what the loop began with."))
+    node_id: str = field(metadata=doc("The operation whose records they are: `APPLICATION_ID#NUMBER`."))
+    name: str = field(metadata=doc("The operation, for example `reduceByKey`."))
+    total: int = field(metadata=doc("How many these are, listed or not."))
+    records: tuple[Record, ...] = field(metadata=doc("These records, at most `limit` and 1,000."))
+    until: tuple[int, ...] = field(
+        metadata=doc("Of each record that is listed: the last turn up to which it stayed as it was.")
+    )
+    rows_total: int = field(metadata=doc("How many rows came in with this turn, listed or not."))
+    rows: tuple[ExplainedRow, ...] = field(metadata=doc("These rows, at most `limit` and 1,000."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplanationRule(Result):
+    """Why the explanation is smaller than the trace at an operation."""
+
+    node_id: str = field(metadata=doc("The operation: `APPLICATION_ID#NUMBER`."))
+    name: str = field(metadata=doc("The operation, for example `reduceByKey`."))
+    call_site: str = field(metadata=doc("File and line of the job that called it."))
+    rule: ExplanationRuleName = field(
+        metadata=doc(
+            "`winner`: a merge gave one of its inputs back, and only that one counts. `unchanged`: a record "
+            "stayed as it was from turn to turn of a loop, and only the same record a turn before counts."
+        )
+    )
+    kept: int = field(metadata=doc("How many records the rule kept."))
+    of: int = field(metadata=doc("Of how many that a trace takes there."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenSource(Result):
+    """A source of which the program may have taken values: what it gave is taken as it is."""
+
+    node_id: str = field(metadata=doc("The source: `APPLICATION_ID#NUMBER`."))
+    name: str = field(metadata=doc("The operation, for example `textFile`."))
+    call_site: str = field(metadata=doc("File and line of the job that called it."))
+    path: str | None = field(metadata=doc("What it reads; null of what is no file, folder or table."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation(Result):
+    """The input rows that decided what some records are. Nothing was run to find them."""
+
+    kind: ExplanationKind = field(
+        metadata=doc("`concise`: no more rows than its rules know of. `bound`: more may be listed.")
+    )
+    application_id: str = field(metadata=doc("Spark's `applicationId`."))
+    name: str = field(metadata=doc("Spark's `spark.app.name`."))
+    starts: tuple[TraceStart, ...] = field(metadata=doc("The records that are explained, by operation."))
+    rows: tuple[ExplainedRow, ...] = field(metadata=doc("The rows of this page, by source and place."))
+    total: int = field(metadata=doc("How many rows explain the start, listed or not."))
+    of: int | None = field(
+        metadata=doc("How many records the sources before the start have; null if unknown.")
+    )
+    plain_total: int | None = field(
+        metadata=doc(
+            "How many rows a plain trace has, with the first page; null if it was not asked for, or was not "
+            "counted within a second."
+        )
+    )
+    turns: tuple[ExplanationTurn, ...] = field(
+        metadata=doc("What turns of loops gave on the way to the start, with the first page.")
+    )
+    rules: tuple[ExplanationRule, ...] = field(metadata=doc("What left rows out, with the first page."))
+    given_sources: tuple[GivenSource, ...] = field(
+        metadata=doc(
+            "Sources that no record on the way came from. The program may have used values of them.",
+            name="given",
+        )
+    )
+    exact: bool = field(
+        metadata=doc("False: the way passes an upper bound, so rows may be listed that took no part.")
+    )
+    complete: bool = field(metadata=doc("False: blocks are missing, so rows may be missing."))
+    verified: None = field(
+        default=None, metadata=doc("Null: it was not tested whether these rows give the record again.")
+    )
+    reasons: tuple[str, ...] = field(metadata=doc("What is not known, and why it is not smaller."))
+    next: str | None = field(metadata=doc("`cursor` of the next page of rows; null on the last."))

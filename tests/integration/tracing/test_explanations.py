@@ -1,0 +1,206 @@
+"""Explanations from what is stored: rows with their texts, pages, a plain trace beside, what is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lineage_service.decode.batches import event_batch, flow_batch
+from lineage_service.errors import InvalidQueryError, LineageError, NotFoundError, TimeBudgetError
+from lineage_service.queries import ExplanationQuery, StartQuery, TraceQuery
+from lineage_service.store.flow_store import DeltaFlowStore
+from lineage_service.tracing.query import explanations
+from lineage_service.tracing.query.service import LineageQueries
+from lineage_service.tracing.walk.cross_application import CrossApplicationTrace
+from spark_agent import contract
+from tests.support.failed_applications import StoredFailures, run_failed
+from tests.support.file_applications import APP as FAILED_APP
+from tests.support.file_applications import splits_of
+from tests.support.lineage_messages import APP, block, event, messages
+
+SOURCE, MERGE, SINK, STOP, RUN = 0, 1, 2, 3, 7
+ROWS = ["1,17", "1,23", "2,40", "1,90", "2,8"]
+#: The input rows of each key; the last key has one of them.
+GROUPS = ((0, 1, 3), (2, 4))
+
+
+def stored(
+    folder: Path,
+    *,
+    winners: Sequence[tuple[int, int]] = (),
+    exact: bool = True,
+    ended: bool = True,
+    seconds: float = 30.0,
+) -> LineageQueries:
+    """A job that merges the rows of `in.csv` by key; `winners` are (output, input), with sites."""
+    folder.mkdir(exist_ok=True)
+    path = folder / "in.csv"
+    path.write_text("".join(f"{row}\n" for row in ROWS))
+    code = [next(key for key, rows in enumerate(GROUPS) if row in rows) for row in range(len(ROWS))]
+    blocks = [block(RUN, 0, contract.CODES, {"code": code}, node=MERGE)]
+    if winners:
+        columns = {"out": [out for out, _ in winners], "in": [row for _, row in winners]}
+        blocks.append(block(RUN, 1, contract.WINNERS, columns, node=MERGE))
+    merge: dict[str, Any] = {"exact": exact, "reason": "" if exact else "unseen"}
+    merge |= {"site": {"path": ["labels.py:1@4"], "loops": [], "visit": 0}} if winners else {}
+    events = [
+        event(contract.APPLICATION_STARTED, name="labels"),
+        node(SOURCE, "textFile", "source", contract.SOURCE, dataset=dataset(path)),
+        node(MERGE, "reduceByKey", "operator", contract.FLOWS, **merge),
+        node(SINK, "collect", "sink", contract.IDENTITY),
+        node(STOP, "textFile", "source", contract.SOURCE, dataset=dataset(folder / "stop.txt")),
+        event(contract.LINK, source=SOURCE, target=MERGE),
+        event(contract.LINK, source=MERGE, target=SINK),
+        event(contract.PARTITIONS, node=SOURCE, partitions=splits_of(path)),
+        event(
+            contract.RUN_COMMITTED,
+            **{"run": RUN, "split": 0, "action": SINK, "input": SOURCE, "nodes": [MERGE, SINK]},
+            **{"inputs": len(ROWS), "outputs": len(GROUPS), "blocks": len(blocks)},
+        ),
+        *([event(contract.APPLICATION_ENDED, time=1 << 41)] if ended else []),
+    ]
+    store = DeltaFlowStore(folder / "flows")
+    store.write_events(event_batch("group/node-0", messages(*events)))
+    store.write_flows(flow_batch("group/flow-0", messages(*blocks)))
+    return LineageQueries(store, time_budget_s=seconds)
+
+
+def node(number: int, name: str, kind: str, relation: str, **fields: Any) -> bytes:
+    about = {"node": number, "name": name, "kind": kind, "relation": relation}
+    return event(
+        contract.NODE_REGISTERED, **about, **{"exact": True, "call_site": f"labels.py:{number}", **fields}
+    )
+
+
+def dataset(path: Path) -> dict[str, Any]:
+    return {"namespace": "file", "name": str(path), "format": "text"}
+
+
+def query_of(*keys: int, **fields: Any) -> ExplanationQuery:
+    return ExplanationQuery(
+        starts=tuple(StartQuery(node=str(SINK), partition=0, offset=key) for key in keys), **fields
+    )
+
+
+def rows_of_a_trace(queries: LineageQueries, key: int) -> list[int]:
+    query = TraceQuery(direction="backward", node=str(SINK), partition=0, offset=key)
+    return [
+        record.offset
+        for traced in queries.trace(APP, query).nodes
+        if traced.kind == "source"
+        for record in traced.records
+    ]
+
+
+@pytest.mark.parametrize("key", range(len(GROUPS)))
+def test_without_winners_the_rows_are_those_of_a_trace_and_it_says_so(tmp_path: Path, key: int) -> None:
+    queries = stored(tmp_path)
+    answer = queries.explanation(APP, query_of(key))
+    assert [row.row for row in answer.rows] == list(GROUPS[key]) == rows_of_a_trace(queries, key)
+    assert [row.text for row in answer.rows] == [ROWS[row] for row in GROUPS[key]]
+    assert (answer.total, answer.plain_total, answer.of) == (len(GROUPS[key]), len(GROUPS[key]), len(ROWS))
+    assert (answer.kind, answer.exact, answer.complete, answer.next) == ("bound", True, True, None)
+    assert len(answer.reasons) == 1
+    assert (answer.rules, answer.turns) == ((), ())
+
+
+def test_a_winner_alone_explains_its_key_and_the_rule_says_what_it_left_out(tmp_path: Path) -> None:
+    queries = stored(tmp_path, winners=[(0, 1)])
+    answer = queries.explanation(APP, query_of(0))
+    (row,) = answer.rows
+    assert (row.path, row.row, row.line, row.text) == (str(tmp_path / "in.csv"), 1, 2, ROWS[1])
+    assert (row.node_id, row.name, row.record_id) == (f"{APP}#{SOURCE}", "textFile", "read#0#1")
+    assert (answer.kind, answer.total, answer.plain_total) == ("concise", 1, 3)
+    (rule,) = answer.rules
+    assert (rule.node_id, rule.rule, rule.kept, rule.of) == (f"{APP}#{MERGE}", "winner", 1, 3)
+    (start,) = answer.starts
+    assert (start.kind, start.total, start.records[0].record_id) == ("sink", 1, "write#0#0")
+    both = queries.explanation(APP, query_of(0, 1))
+    assert [row.row for row in both.rows] == [1, 2, 4]
+
+
+def test_a_source_off_the_way_is_given(tmp_path: Path) -> None:
+    (source,) = stored(tmp_path).explanation(APP, query_of(0)).given_sources
+    assert (source.node_id, source.path) == (f"{APP}#{STOP}", str(tmp_path / "stop.txt"))
+
+
+def test_pages_have_each_row_once_and_in_order(tmp_path: Path) -> None:
+    queries = stored(tmp_path)
+    rows: list[int | None] = []
+    query = query_of(0, 1, limit=2, plain=False)
+    for _ in range(len(ROWS)):
+        answer = queries.explanation(APP, query)
+        assert (answer.total, answer.plain_total, answer.rules) == (len(ROWS), None, ())
+        rows += [row.row for row in answer.rows]
+        if answer.next is None:
+            break
+        query = replace(query, cursor=answer.next)
+    assert rows == list(range(len(ROWS)))
+
+
+def test_a_row_of_a_file_that_is_gone_has_a_warning(tmp_path: Path) -> None:
+    queries = stored(tmp_path)
+    (tmp_path / "in.csv").unlink()
+    for row in queries.explanation(APP, query_of(0)).rows:
+        assert row.text is None
+        assert "is gone" in (row.warning or "")
+
+
+def test_an_upper_bound_and_an_open_application_say_so(tmp_path: Path) -> None:
+    answer = stored(tmp_path, winners=[(0, 1)], exact=False, ended=False).explanation(APP, query_of(0))
+    assert (answer.kind, answer.exact, answer.complete) == ("bound", False, False)
+    assert any("rows may be missing" in reason for reason in answer.reasons)
+
+
+def test_the_record_of_a_failure_is_explained(tmp_path: Path) -> None:
+    failures = StoredFailures(tmp_path, [])
+    failures.add(run_failed(11, 10))
+    query = ExplanationQuery(starts=(StartQuery(failure=1),))
+    answer = failures.queries.explanation(FAILED_APP, query)
+    assert [row.row for row in answer.rows] == [2]
+    with pytest.raises(NotFoundError, match="no failure 2"):
+        failures.queries.explanation(FAILED_APP, replace(query, starts=(StartQuery(failure=2),)))
+
+
+def test_without_time_the_plain_trace_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    queries = stored(tmp_path, winners=[(0, 1)])
+    monkeypatch.setattr(explanations, "PLAIN_SECONDS", 0)
+    answer = queries.explanation(APP, query_of(0))
+    assert (answer.total, answer.plain_total, answer.reasons) == (1, None, ())
+    monkeypatch.undo()
+    assert queries.explanation(APP, query_of(0)).plain_total == 3
+    with pytest.raises(TimeBudgetError, match="the explanation was not found within"):
+        stored(tmp_path / "late", seconds=1e-9).explanation(APP, query_of(0))
+
+
+@pytest.mark.parametrize("error", [TimeBudgetError, InvalidQueryError])
+def test_what_fails_in_the_plain_trace_fails_no_explanation(
+    error: type[LineageError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def advance(*_: object) -> None:
+        raise error
+
+    queries = stored(tmp_path, winners=[(0, 1)])
+    monkeypatch.setattr(CrossApplicationTrace, "advance", advance)
+    answer = queries.explanation(APP, query_of(0))
+    assert (answer.total, answer.plain_total) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("query", "error", "said"),
+    [
+        (ExplanationQuery(starts=()), InvalidQueryError, "say which records"),
+        (query_of(0, cursor="x"), InvalidQueryError, "was not given by this endpoint"),
+        (query_of(0, cursor="1:2"), InvalidQueryError, "was not given by this endpoint"),
+        (query_of(9), NotFoundError, "offset 9 is not there"),
+    ],
+)
+def test_what_cannot_be_understood_is_an_error_in_words(
+    query: ExplanationQuery, error: type[LineageError], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(error, match=said):
+        stored(tmp_path).explanation(APP, query)

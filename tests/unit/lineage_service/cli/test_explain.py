@@ -1,0 +1,121 @@
+"""`lineage explain` prints what the API answers: rows, turns of loops, what was left out."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lineage_api.app import create_app
+from lineage_service.cli import main
+from lineage_service.cli.query import start
+from lineage_service.testing.memory.lineages import MemoryLineage
+from lineage_service.testing.queries import MemoryQueries
+from tests.support.api_client import Client
+from tests.support.decided_labels import APP, labels
+
+pytestmark = pytest.mark.unit
+
+
+def use(monkeypatch: pytest.MonkeyPatch, lineage: MemoryLineage) -> None:
+    monkeypatch.setattr(start, "open_queries", lambda _settings, makes_store: MemoryQueries([lineage]))
+
+
+def explain(*words: str) -> int:
+    return main.main(["explain", APP, *words])
+
+
+@pytest.mark.parametrize(("flag", "accept"), [("--json", "application/json"), ("--csv", "text/csv")])
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_json_and_csv_are_what_the_api_answers(
+    flag: str,
+    accept: str,
+    is_plain: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    use(monkeypatch, labels())
+    words = [] if is_plain else ["--no-plain"]
+    assert explain("write#0#0", flag, "--limit", "5", *words) == 0
+    answer = Client(create_app(MemoryQueries([labels()]))).get(
+        f"/api/applications/{APP}/explanation",
+        params={"record": "write#0#0", "limit": 5, "plain": str(is_plain).lower()},
+        headers={"Accept": accept},
+    )
+    assert answer.status_code == 200, answer.text
+    printed = capsys.readouterr().out
+    if flag == "--json":
+        assert json.loads(printed) == answer.json()
+        assert answer.json()["plain_total"] == (3 if is_plain else None)
+    else:
+        assert printed.splitlines() == answer.text.splitlines()
+        assert answer.headers["Lineage-Total"] == "1"
+        assert answer.headers["Lineage-Truncated"] == "false"
+
+
+def test_people_read_the_rows_the_turns_and_what_was_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    use(monkeypatch, labels())
+    assert explain("write#0#0") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "2 /data/labels/part-00000:1  1,17",
+        "1 of 3 input rows (a plain trace: 3)",
+        "0 textFile",
+        "  /data/edges.csv:1  1,17",
+        "loop at labels.py:31",
+        "  turn 0  0 textFile  0#0  key 1",
+        "  turn 1  1 reduceByKey  0#0  key 1 (unchanged to turn 14)",
+        "  turn 1  from  /data/edges.csv:1  1,17",
+        "1 reduceByKey at labels.py:31: 1 of 3 inputs count, what its merges gave back",
+        "3 textFile at labels.py:33 of /data/stop.txt: given; the program may have used values of it",
+    ]
+
+
+def test_without_winners_it_is_a_plain_trace_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    use(monkeypatch, labels(has_winners=False))
+    assert explain("write#0#0", "--limit", "2", "--no-plain") == 0
+    printed = capsys.readouterr().out
+    for text in (
+        "3 of 3 input rows\n",
+        "This is an upper bound: not all of these rows need to have decided it.",
+        "Nothing was captured that says which rows decided.",
+        "there are more: --cursor 2, or --limit",
+    ):
+        assert text in printed
+    assert explain("write#0#0", "--limit", "2", "--cursor", "2", "--csv") == 0
+    assert "/data/edges.csv,2,3," in capsys.readouterr().out
+
+
+def test_an_upper_bound_on_the_way_makes_it_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    use(monkeypatch, labels(exact=False))
+    assert explain("write#0#0", "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["kind"], answer["exact"], answer["verified"]) == ("bound", False, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "say which records"),
+        (("nothing",), "neither FILE:LINE nor a record id"),
+        (("--key", "a"), "--key needs --node"),
+        (("write#9#9",), "no such record"),
+        (("write#0#0", "--cursor", "x"), "the cursor is not one"),
+    ],
+)
+def test_what_cannot_be_understood_is_one_line(
+    words: tuple[str, ...],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    use(monkeypatch, labels())
+    assert explain(*words) == 1
+    printed = capsys.readouterr().err
+    assert said in printed
+    assert printed.count("\n") == 1

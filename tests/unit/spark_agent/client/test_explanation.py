@@ -1,0 +1,101 @@
+"""`explain` in a session reads the same answer as everybody, page by page."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lineage_api.app import create_app
+from lineage_service.testing.queries import MemoryQueries
+from spark_agent.client import explanation, frames
+from spark_agent.client.application import Application
+from spark_agent.client.explanation import Explanation, explain
+from spark_agent.client.http import TraceError
+from spark_agent.client.lineage_records import LineageRecords
+from spark_agent.client.trace_starts import query_of_all, start_of
+from tests.support.api_client import Client
+from tests.support.decided_labels import APP, LABELS, labels, node_id
+
+NODE = node_id(LABELS)
+
+
+class Api:
+    """The API over a lineage in memory; `asked` are the parameters of each query."""
+
+    def __init__(self, **lineage: bool) -> None:
+        self._client = Client(create_app(MemoryQueries([labels(**lineage)])))
+        self.asked: list[dict[str, Any]] = []
+
+    def get(self, *path: str, **query: Any) -> Any:
+        parameters = {name: value for name, value in query.items() if value is not None}
+        self.asked.append(parameters)
+        answer = self._client.get("/api/" + "/".join(path), params=parameters)
+        if answer.status_code != 200:
+            raise TraceError(answer.json()["detail"])
+        return answer.json()
+
+
+def records(api: Api) -> LineageRecords:
+    application = Application(api, APP, {NODE: {"node_id": NODE}}, [])  # type: ignore[arg-type]
+    return LineageRecords(application, frozenset({NODE}))
+
+
+def test_what_decided_a_record_is_asked_for_once() -> None:
+    api = Api()
+    explained = explain(records(api)).key("1")
+    assert api.asked == []
+    assert [str(row) for row in explained.collect()] == ["/data/edges.csv:1  1,17"]
+    assert (explained.kind, explained.count(), explained.plain_total) == ("concise", 1, 3)
+    assert (explained.exact, explained.complete, explained.reasons) == (True, True, [])
+    [before, first] = explained.turns()
+    assert (before.turn, before.records[0].until, before.sources) == (0, 0, ())
+    assert str(first) == (
+        "turn 1 of /jobs/labels.py:31, reduceByKey: 1 (unchanged to turn 14)\n    /data/edges.csv:1  1,17"
+    )
+    [rule] = explained.rules()
+    assert str(rule) == "reduceByKey at /jobs/labels.py:31: 1 of 3 inputs count (winner)"
+    assert str(explained).splitlines()[:2] == [
+        "1 of 3 input rows (a plain trace: 3), concise",
+        "  /data/edges.csv:1  1,17",
+    ]
+    assert len(api.asked) == 1
+
+
+def test_rows_come_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explanation, "PAGE", 2)
+    api = Api(has_winners=False)
+    explained = Explanation(records(api)).at(0, 0)
+    assert [row.row for row in explained.collect()] == [0, 1, 2]
+    assert [asked.get("plain") for asked in api.asked] == [None, "false"]
+    assert "Nothing was captured" in str(explained)
+    given: list[Any] = []
+    monkeypatch.setattr(frames, "rows_of_files", given.extend)
+    explained.rows()
+    assert given[0] == ("/data/edges.csv", 0, 1, "1,17")
+
+
+def test_what_names_nothing_is_an_error_in_words() -> None:
+    with pytest.raises(TraceError, match="choose the records to explain: with row"):
+        explain(records(Api())).count()
+    with pytest.raises(TraceError, match="no such record"):
+        explain(records(Api())).key("99").count()
+    with pytest.raises(TraceError, match="rows are counted in a file"):
+        explain(records(Api())).row(3)
+
+
+def test_several_records_are_one_query() -> None:
+    starts = [start_of(node="app#3", partition=0, offset=at) for at in range(1_000)]
+    query = query_of_all([*starts, start_of(node="app#3", key="k")])
+    assert query is not None
+    assert json.loads(query["starts"]) == [
+        {"key": "k", "node": "app#3"},
+        {"node": "3", "partition": 0, "offsets": list(range(1_000))},
+    ]
+    assert query_of_all(starts[:1]) == {"record": "3#0#0"}
+    many = [start_of(node=NODE, key=f"a rather long key {at}") for at in range(5_000)]
+    assert query_of_all(many) is None
+    with pytest.raises(TraceError, match="5,000 records are too many for one query"):
+        Explanation(replace(records(Api()), _starts=tuple(many))).count()

@@ -1,0 +1,121 @@
+import { expect, test } from "vitest";
+import type { ExplainedRow, Explanation, ExplanationRule, ExplanationTurn, Record } from "../api";
+import {
+  keptText,
+  loopsOf,
+  loopText,
+  placeOf,
+  plainText,
+  ruleText,
+  sizeText,
+  startText,
+  turnText,
+  untilText,
+} from "./sentences";
+
+const record = (more: Partial<Record> = {}): Record => ({ record_id: "3#17", partition: 3, offset: 17, ...more });
+
+const explanation = (more: Partial<Explanation> = {}): Explanation => ({
+  kind: "concise",
+  application_id: "app",
+  name: "labels",
+  starts: [],
+  rows: [],
+  total: 4,
+  of: 312_071,
+  plain_total: 311_614,
+  turns: [],
+  rules: [],
+  given: [],
+  exact: true,
+  complete: true,
+  verified: null,
+  reasons: [],
+  next: null,
+  ...more,
+});
+
+const start = (total: number, records: Record[]): Explanation["starts"][number] => ({
+  node_id: "app#8",
+  application_id: "app",
+  application_name: "labels",
+  name: "saveAsTextFile",
+  kind: "sink",
+  total,
+  records,
+});
+
+const turn = (loop: string, number: number, more: Partial<ExplanationTurn> = {}): ExplanationTurn => ({
+  loop,
+  turn: number,
+  node_id: "app#5",
+  name: "reduceByKey",
+  total: 1,
+  records: [record()],
+  until: [number],
+  rows_total: 0,
+  rows: [],
+  ...more,
+});
+
+test("what is explained", () => {
+  const source = { path: "/out/part-0", row: 2, line: 3, text: "9913,17", warning: null };
+  expect(startText(explanation({ starts: [start(1, [record({ source })])] }))).toBe("part-0:3 9913,17");
+  expect(startText(explanation({ starts: [start(1, [record({ key: "9913" })])] }))).toBe("3#17 9913");
+  expect(startText(explanation({ starts: [start(1, [record()])] }))).toBe("3#17");
+  expect(startText(explanation({ starts: [start(2, [record()])] }))).toBe("2 records");
+});
+
+test("how many rows there are, and of how many", () => {
+  expect(sizeText(explanation())).toBe("4 of 312,071 input rows");
+  expect(sizeText(explanation({ of: null, total: 1 }))).toBe("1 input row");
+  expect(plainText(explanation())).toBe("a plain trace: 311,614");
+  expect(plainText(explanation({ plain_total: null }))).toBe("");
+});
+
+test("turns belong to their loop, in order", () => {
+  const loops = loopsOf([turn("/jobs/labels.py:31", 2), turn("/jobs/labels.py:31", 0), turn("/jobs/other.py:7", 1)]);
+  expect(loops.map(({ name, turns }) => [name, turns.map(([number]) => number)])).toEqual([
+    ["labels.py:31", [0, 2]],
+    ["other.py:7", [1]],
+  ]);
+  expect(loops.map(loopText)).toEqual(["Loop at labels.py:31: 1 turn decided", "Loop at other.py:7: 1 turn decided"]);
+});
+
+test("what a turn gave", () => {
+  expect(turnText(2, [turn("a", 2, { total: 3, rows_total: 1 })])).toBe("Turn 2: 3 records; 1 row came in");
+  expect(turnText(0, [turn("a", 0), turn("a", 0)])).toBe("Before the loop: 2 records");
+  expect(untilText(3, 14)).toBe("unchanged to turn 14");
+  expect(untilText(3, 3)).toBe("");
+  expect(untilText(3, undefined)).toBe("");
+});
+
+test("what a rule kept", () => {
+  const rule: ExplanationRule = {
+    node_id: "app#12",
+    name: "reduceByKey",
+    call_site: "/jobs/labels.py:33",
+    rule: "winner",
+    kept: 3,
+    of: 45,
+  };
+  expect(ruleText(rule)).toBe("reduceByKey (12) at labels.py:33");
+  expect(ruleText({ ...rule, call_site: "" })).toBe("reduceByKey (12)");
+  expect(keptText(rule)).toBe("what its merges gave back");
+  expect(keptText({ ...rule, rule: "unchanged" })).toBe("the same records a turn before");
+});
+
+test("where a row is", () => {
+  const row: ExplainedRow = {
+    node_id: "app#0",
+    name: "textFile",
+    record_id: "read#0#1",
+    path: "/data/edges.csv",
+    row: 1,
+    line: 2,
+    text: "1,2",
+    warning: null,
+  };
+  expect(placeOf(row)).toBe("edges.csv:2");
+  expect(placeOf({ ...row, path: null, row: null, line: null })).toBe("read#0#1");
+});

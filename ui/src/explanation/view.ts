@@ -1,0 +1,218 @@
+// The few input rows that decided what a record is: by source, and turn by turn where a loop decided.
+
+import "./explanation.css";
+import type { ExplainedRow, Explanation, ExplanationRule, ExplanationTurn } from "../api";
+import { isAbort, Problem } from "../client";
+import { type Child, h, replace } from "../dom";
+import { count, nodeNumber, number } from "../format";
+import { groupBy } from "../groups";
+import { explanationHref, type ExplanationRoute, recordsHref, rowSetHref, traceHref, whyHref } from "../route";
+import { loading, notice, refusal, showFailure } from "../states";
+import { table } from "../table";
+import { readable, textOf } from "../trace/texts";
+import type { View, ViewContext } from "../view";
+import {
+  BOUND,
+  keptText,
+  type Loop,
+  loopsOf,
+  loopText,
+  placeOf,
+  plainText,
+  ruleText,
+  sizeText,
+  startText,
+  turnText,
+  untilText,
+} from "./sentences";
+import { extentSwitch } from "./switch";
+
+/** Rows that are listed: at first, and on demand. */
+const [FIRST_LIMIT, MORE_LIMIT] = [100, 1000];
+
+export function explanationView(
+  container: HTMLElement,
+  context: ViewContext,
+  first: ExplanationRoute,
+): View<ExplanationRoute> {
+  let asking = new AbortController();
+  const heading = h("h1", { tabindex: -1 }, "What decided it");
+  const ways = h("nav", { class: "ways", "aria-label": "About the record" });
+  const results = h("div", {});
+  replace(container, heading, ways, results);
+  context.title("What decided it");
+
+  const show = async (route: ExplanationRoute, signal: AbortSignal) => {
+    const { application, start, query } = route;
+    replace(ways, waysOf(route));
+    replace(results, loading("Explaining …"));
+    const parameters = { ...start, limit: query.get("limit") ?? FIRST_LIMIT };
+    try {
+      const explanation = await context.client.explanation(application, { ...parameters, plain: false }, { signal });
+      if (signal.aborted) return;
+      context.named(application, explanation.name);
+      replace(heading, "What decided it ", h("small", {}, startText(explanation)));
+      const plain = h("span", { class: "soft" });
+      replace(results, ...resultOf(explanation, route, plain));
+      context.announce(sizeText(explanation));
+      await showPlain(route, plain, signal);
+    } catch (error) {
+      if (isAbort(error) || signal.aborted) return;
+      if (error instanceof Problem && (error.status === 404 || error.status === 422)) replace(results, refusal(error));
+      else showFailure(results, error, () => update(route));
+    }
+  };
+
+  /** The rows of a plain trace are counted behind: that takes longer than the explanation. */
+  const showPlain = async ({ application, start }: ExplanationRoute, place: HTMLElement, signal: AbortSignal) => {
+    try {
+      const counted = await context.client.explanation(application, { ...start, limit: 1 }, { signal });
+      const text = plainText(counted);
+      if (!signal.aborted && text !== "") replace(place, ` · ${text}`);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      // The count only stands beside: without it the explanation is the same.
+    }
+  };
+
+  const update = (route: ExplanationRoute) => {
+    asking.abort();
+    asking = new AbortController();
+    void show(route, asking.signal);
+  };
+  update(first);
+  return { update, close: () => asking.abort() };
+}
+
+const waysOf = ({ application, start }: ExplanationRoute): Child => [
+  extentSwitch(application, start, "decisive"),
+  h("a", { href: rowSetHref(application, start) }, "Input rows"),
+  h("a", { href: whyHref(application, start) }, "Why?"),
+];
+
+function resultOf(explanation: Explanation, route: ExplanationRoute, plain: HTMLElement): Child[] {
+  const { application } = route;
+  return [
+    h("p", { class: "size" }, h("strong", {}, sizeText(explanation)), plain),
+    explanation.kind === "bound" && notice("caution", BOUND),
+    !explanation.complete && notice("caution", "The lineage is not complete: rows may be missing."),
+    explanation.reasons.map((reason) => notice("caution", reason)),
+    [...groupBy(explanation.rows, ({ node_id: node }) => node)].map(([node, rows]) =>
+      sourceOf(application, node, rows),
+    ),
+    explanation.next !== null && moreOf(explanation, route),
+    loopsOf(explanation.turns).map((loop) => loopOf(application, loop)),
+    explanation.rules.length > 0 && rulesOf(application, explanation.rules),
+    explanation.given.map(({ name, node_id: node, path }) =>
+      h(
+        "p",
+        { class: "soft" },
+        "Given, because the program may have used values of it: ",
+        h("a", { href: recordsHref(application, nodeNumber(node)) }, `${name} (${nodeNumber(node)})`),
+        path !== null && [" ", h("span", { class: "id" }, path)],
+      ),
+    ),
+  ];
+}
+
+function sourceOf(application: string, node: string, rows: readonly ExplainedRow[]): HTMLElement {
+  return h(
+    "section",
+    {},
+    h("h2", {}, h("a", { href: recordsHref(application, nodeNumber(node)) }, `${rows[0]?.name} (${nodeNumber(node)})`)),
+    rows.map((row) => rowOf(application, row)),
+  );
+}
+
+const rowOf = (application: string, row: ExplainedRow): HTMLElement =>
+  h(
+    "div",
+    { class: "input-row" },
+    h(
+      "a",
+      {
+        class: "id",
+        href: traceHref(application, { record: row.record_id, node: nodeNumber(row.node_id) }),
+        title: row.path,
+      },
+      placeOf(row),
+    ),
+    row.text !== null && [" ", h("code", {}, readable(row.text))],
+    row.warning !== null && h("span", { class: "warning" }, ` ${row.warning}`),
+  );
+
+const moreOf = ({ rows, total }: Explanation, { application, start, query }: ExplanationRoute): Child => [
+  h(
+    "p",
+    { class: "soft" },
+    `and ${count(total - rows.length, "more row")}`,
+    query.has("limit") && "; the command line lists up to 10,000 at a time",
+  ),
+  !query.has("limit") &&
+    h(
+      "p",
+      {},
+      h(
+        "a",
+        { href: explanationHref(application, start, new URLSearchParams({ limit: String(MORE_LIMIT) })) },
+        `Show up to ${number(MORE_LIMIT)} rows`,
+      ),
+    ),
+];
+
+/** One box, with its turns to open. */
+const loopOf = (application: string, loop: Loop): HTMLElement =>
+  h(
+    "section",
+    { class: "loop", "aria-label": `Loop at ${loop.name}` },
+    h("h2", {}, loopText(loop)),
+    loop.turns.map(([turn, parts]) =>
+      h(
+        "details",
+        { class: "turn" },
+        h("summary", {}, turnText(turn, parts)),
+        parts.map((part) => partOf(application, part)),
+      ),
+    ),
+  );
+
+function partOf(application: string, part: ExplanationTurn): Child {
+  const node = nodeNumber(part.node_id);
+  return [
+    h("div", {}, h("a", { href: recordsHref(application, node) }, `${part.name} (${node})`)),
+    part.records.map((record, at) => {
+      const until = untilText(part.turn, part.until[at]);
+      return h(
+        "div",
+        {},
+        h("a", { class: "id", href: traceHref(application, { record: record.record_id, node }) }, record.record_id),
+        textOf(record) !== record.record_id && [" ", h("code", {}, readable(textOf(record)))],
+        until !== "" && h("span", { class: "soft" }, ` ${until}`),
+      );
+    }),
+    part.total > part.records.length &&
+      h("div", { class: "soft" }, `and ${count(part.total - part.records.length, "more record")}`),
+    part.rows.map((row) => rowOf(application, row)),
+    part.rows_total > part.rows.length &&
+      h("div", { class: "soft" }, `and ${count(part.rows_total - part.rows.length, "more row")}`),
+  ];
+}
+
+const rulesOf = (application: string, rules: readonly ExplanationRule[]): HTMLElement =>
+  h(
+    "section",
+    { "aria-label": "What was left out" },
+    h("h2", {}, "What was left out"),
+    table<ExplanationRule>({
+      caption: "What was left out",
+      rows: rules,
+      columns: [
+        {
+          name: "Operation",
+          cell: (rule) => h("a", { href: recordsHref(application, nodeNumber(rule.node_id)) }, ruleText(rule)),
+        },
+        { name: "Inputs that count", kind: "count", cell: ({ kept, of }) => `${number(kept)} of ${number(of)}` },
+        { name: "They are", cell: keptText },
+      ],
+    }),
+  );
