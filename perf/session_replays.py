@@ -159,7 +159,7 @@ def _replay_together(chosen: list[tuple[Path, int]]) -> dict[str, Any]:
     """Of several output rows at once: the time, and how many came out again."""
     from spark_agent import trace
 
-    of_file = {path: trace(path, wait_s=3_600) for path, _ in chosen}
+    of_file = {path: trace(path, wait_s=3_600) for path in dict(chosen)}
     records = trace.many([of_file[path].row(row) for path, row in chosen])  # type: ignore[attr-defined] # functions take attributes
     began = time.perf_counter()
     again = records.replay()
