@@ -96,6 +96,13 @@ CASES: Mapping[str, Case] = {
             targets={"lineage/unexplained": 1.02},
         ),
         Case(
+            name="components",
+            title="Connected components",
+            job="components.py",
+            inputs=(Input(kind="edges"),),
+            targets={"lineage/unexplained": 1.15},
+        ),
+        Case(
             name="grep",
             title="Grep",
             job="grep.py",

@@ -22,7 +22,7 @@ from functools import partial
 from itertools import accumulate, count, islice
 from pathlib import Path
 
-from perf.workloads import movie_inputs, pigmix_inputs, planted_inputs
+from perf.workloads import graph_inputs, movie_inputs, pigmix_inputs, planted_inputs
 
 VOCABULARY = 8000
 ZIPF_EXPONENT = 2
@@ -183,6 +183,7 @@ KINDS: Mapping[str, Callable[[int], Iterator[str]]] = {
     "readings": planted_inputs.readings,
     "broken": planted_inputs.broken,
     "documents": planted_inputs.documents,
+    "edges": graph_inputs.edges,
 }
 WHOLE_KINDS: Mapping[str, Callable[[int], Iterator[str]]] = {
     "customers": customers,

@@ -65,6 +65,7 @@ def movie_texts() -> dict[str, list[str]]:
         (KINDS["readings"], "d2fa51528c0d0816"),
         (KINDS["broken"], "e77de7b3644084fb"),
         (KINDS["documents"], "9e86daf0d501d519"),
+        (KINDS["edges"], "5e4c3a83b8607869"),
         (WHOLE_KINDS["customers"], "32a255abeddcd816"),
         (WHOLE_KINDS["pigmix-users"], "9ef57b420fd3aa98"),
         (WHOLE_KINDS["power-users"], "37cc8b438cbd50ae"),
