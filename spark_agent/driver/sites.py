@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 from spark_agent.driver.call_sites import is_cell, is_installed, is_of_user, named_place
 from spark_agent.driver.code_loops import CodeLoops
 
+#: What Python calls the code of `python -c`. Launchers start so: it is the program if there is no other.
+COMMAND = "<string>"
 #: Of a path that is longer, the innermost frames.
 MAX_FRAMES = 32
 #: How many functions a recursion may pass in one turn.
@@ -90,7 +92,7 @@ class Sites:
             file = frame.f_code.co_filename
             if is_of_user(file):
                 points.append(self._point(frame.f_code, frame.f_lasti))
-                if not is_installed(file):
+                if file != COMMAND and not is_installed(file):
                     own = len(points)
             frame = frame.f_back
         program = points[: own or len(points)]

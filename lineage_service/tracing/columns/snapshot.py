@@ -14,6 +14,7 @@ from threading import Lock
 import duckdb
 
 from lineage_service.completeness import Receipt
+from lineage_service.store.errors import translated_read_errors
 from lineage_service.tracing.columns.annotation_files import AnnotationCache, AnnotationFiles
 from lineage_service.tracing.columns.column_cache import ColumnCache
 from lineage_service.tracing.columns.flow_files import FlowFiles
@@ -59,12 +60,16 @@ class Snapshot:
 
     @property
     def database(self) -> duckdb.DuckDBPyConnection:
-        """Made when it is needed: that takes longer than many a walk."""
+        """Made when it is needed: that takes longer than many a walk.
+
+        Raises StoreUnavailableError when a file is gone or damaged.
+        """
         with self._lock:
             if self._database is None:
                 database = duckdb.connect(":memory:")
                 database.execute("SET threads = 2")
-                _view(database, "records", self._record_files, _RECORD_COLUMNS)
+                with translated_read_errors():
+                    _view(database, "records", self._record_files, _RECORD_COLUMNS)
                 self._database = database
             return self._database
 

@@ -71,6 +71,18 @@ def test_packages_around_the_program_are_left_out(runner: Any) -> None:
     assert [(site.loops, len(site.path)) for site in visited] == [((), 1)] * 2
 
 
+def test_a_command_that_starts_a_package_is_left_out_with_it(runner: Any) -> None:
+    names: dict[str, Any] = {"run": runner}
+    exec(compile("def launch(job):\n    for _ in (1,):\n        run(job)\n", sites.COMMAND, "exec"), names)
+    visited = visits("visit()", around=names["launch"])
+    assert [(site.loops, len(site.path)) for site in visited] == [((), 1)] * 2
+
+
+def test_a_command_is_the_program_where_there_is_no_other() -> None:
+    first, second = visits("for n in range(2):\n    visit()", sites.COMMAND)
+    assert (first.loops, first.path) == (("<string>:1",), second.path)
+
+
 def test_a_package_that_the_program_calls_is_a_part_of_the_path(runner: Any) -> None:
     visited = visits("def job():\n    visit()\nrun(job)", run=runner)
     assert [len(site.path) for site in visited] == [3, 3]
