@@ -24,6 +24,7 @@ def test_spark_and_duckdb_read_the_tables_fresh_and_compacted(tmp_path: Path) ->
                 block(1, at),
                 block(2, at, contract.SPANS, spans, base_out=2 * at),
                 block(7, at, contract.KEYS, texts, base_out=2 * at),
+                block(8, at, contract.WINNERS, {"out": [2 * at], "in": [3]}),
                 first=3 * at,
             )
         )
