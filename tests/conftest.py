@@ -10,6 +10,8 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -60,6 +62,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # What a shell started in the background ignores Ctrl-C, and so would the commands of the tests.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not _gives_tests_to_workers(config):
         gc.disable()  # until all tests are collected: none of their objects goes before the end
     if config.option.markexpr == "not thorough":
