@@ -7,12 +7,10 @@ never change.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +19,7 @@ import pyarrow.parquet as pq
 
 from lineage_service.store.errors import translated_read_errors
 from lineage_service.tracing.columns.column_cache import Integers
+from lineage_service.tracing.columns.row_group_cache import RowGroupCache
 
 __all__ = ["AnnotationCache", "AnnotationFiles"]
 
@@ -47,29 +46,11 @@ class _Rows:
         return int(self.positions.nbytes + self.values.nbytes)
 
 
-class AnnotationCache:
-    """Row groups that were read last, up to `max_bytes`. Threads may share it."""
+class AnnotationCache(RowGroupCache[_Rows]):
+    """Row groups of `annotations`. Threads may share it."""
 
     def __init__(self, max_bytes: int = _CACHE_BYTES) -> None:
-        self._max_bytes = max_bytes
-        self._bytes = 0
-        self._lock = Lock()
-        self._cached: OrderedDict[tuple[str, int], _Rows] = OrderedDict()
-
-    def get(self, key: tuple[str, int]) -> _Rows | None:
-        with self._lock:
-            rows = self._cached.get(key)
-            if rows is not None:
-                self._cached.move_to_end(key)
-            return rows
-
-    def put(self, key: tuple[str, int], rows: _Rows) -> None:
-        with self._lock:
-            if key not in self._cached:
-                self._cached[key] = rows
-                self._bytes += rows.bytes
-                while self._bytes > self._max_bytes:
-                    self._bytes -= self._cached.popitem(last=False)[1].bytes
+        super().__init__(max_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +137,7 @@ class AnnotationFiles:
                     yield rows, stream
 
     def _rows(self, group: _RowGroup) -> _Rows:
-        key = group.path, group.number
-        rows = self._cache.get(key)
-        if rows is None:
-            rows = group.read()
-            self._cache.put(key, rows)
-        return rows
+        return self._cache.rows(group.path, group.number, group.read)
 
     def _groups_of(self, node: int) -> Sequence[_RowGroup]:
         """The row groups that may hold rows of a node."""

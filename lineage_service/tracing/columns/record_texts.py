@@ -7,11 +7,9 @@ decodes a piece at a time. It is asked for the files that can hold something, no
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from threading import Lock
 from typing import NamedTuple
 
 import duckdb
@@ -21,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lineage_service.store.errors import translated_read_errors
+from lineage_service.tracing.columns.row_group_cache import RowGroupCache
 
 __all__ = ["RecordTexts", "TextCache"]
 
@@ -77,29 +76,11 @@ def _between(ascending: Positions, value: int, at: slice) -> slice:
     return slice(at.start + int(left), at.start + int(right))
 
 
-class TextCache:
-    """Small row groups that were read last, up to `max_bytes`. Threads may share it."""
+class TextCache(RowGroupCache[_Rows]):
+    """Small row groups of `records`. Threads may share it."""
 
     def __init__(self, max_bytes: int = _CACHE_BYTES) -> None:
-        self._max_bytes = max_bytes
-        self._bytes = 0
-        self._lock = Lock()
-        self._cached: OrderedDict[tuple[str, int], _Rows] = OrderedDict()
-
-    def get(self, key: tuple[str, int]) -> _Rows | None:
-        with self._lock:
-            rows = self._cached.get(key)
-            if rows is not None:
-                self._cached.move_to_end(key)
-            return rows
-
-    def put(self, key: tuple[str, int], rows: _Rows) -> None:
-        with self._lock:
-            if key not in self._cached:
-                self._cached[key] = rows
-                self._bytes += rows.bytes
-                while self._bytes > self._max_bytes:
-                    self._bytes -= self._cached.popitem(last=False)[1].bytes
+        super().__init__(max_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +153,7 @@ class RecordTexts:
         return [text for text in texts if text.kind in kinds]
 
     def _rows(self, group: _RowGroup) -> _Rows:
-        key = group.file, group.number
-        rows = self._cache.get(key)
-        if rows is None:
-            rows = group.read()
-            self._cache.put(key, rows)
-        return rows
+        return self._cache.rows(group.file, group.number, group.read)
 
 
 def _row_groups(file: str) -> Iterator[_RowGroup]:
