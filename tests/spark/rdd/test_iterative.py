@@ -86,7 +86,8 @@ def test_what_a_worker_has_before_the_first_chain_is_put_aside_once_and_a_jobs_o
 
     aside_in_the_driver = gc.get_freeze_count()
     rounds, _ = run(job)
-    assert gc.get_freeze_count() == aside_in_the_driver
+    # Objects that were put aside before may be freed at any time, so the count may fall. It must not rise.
+    assert gc.get_freeze_count() <= aside_in_the_driver
     aside: dict[int, list[int]] = {}
     for process, objects, living in (each for looked in rounds for each in looked):
         aside.setdefault(process, []).append(objects)
