@@ -116,6 +116,8 @@ class RowSetQuery:
     """The rows of an application's sources that some of its records were made of."""
 
     starts: tuple[StartQuery, ...]
+    #: Only the rows that decided what the records are, as of an explanation.
+    concise: bool = False
     #: List the texts of at most this many rows of each source.
     limit: int = 0
 

@@ -14,9 +14,14 @@ __all__ = ["RowSetParameters"]
 
 
 class RowSetParameters(StartParameters):
+    concise: bool = Field(
+        default=False,
+        description="Only the rows that decided what the records are, as of an explanation.",
+        examples=[True],
+    )
     limit: Annotated[int, Field(ge=0, le=MAX_LIMIT)] = Field(
         default=20, description="List the texts of at most this many rows of each source.", examples=[20]
     )
 
     def query(self) -> RowSetQuery:
-        return RowSetQuery(starts=self.several() or (self.start(),), limit=self.limit)
+        return RowSetQuery(starts=self.several() or (self.start(),), concise=self.concise, limit=self.limit)

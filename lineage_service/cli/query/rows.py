@@ -44,6 +44,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_limit_flag(parser, "show the texts of at most this many rows of each input")
     add_format_flags(parser)
     parser.add_argument(
+        "--concise",
+        action="store_true",
+        help="only the rows that decided what the records are, as `lineage explain`",
+    )
+    parser.add_argument(
         "--output", type=Path, metavar="FILE", help="also write the row set as JSON into a file of mode 0600"
     )
     parser.add_argument(
@@ -67,7 +72,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     if options.extract is None and (options.without or options.anyway):
         raise InvalidQueryError("--without and --anyway are for --extract DIR")
     output = Output(options)
-    query = RowSetQuery(starts=start_queries(options), limit=options.limit)
+    query = RowSetQuery(starts=start_queries(options), concise=options.concise, limit=options.limit)
     extraction: Extraction | None = None
     if options.extract is None:
         with output.working("tracing"), store_queries(settings) as queries:

@@ -17,7 +17,7 @@ from lineage_service.lineage import (
 from lineage_service.queries import ExplanationQuery, TraceQuery
 from lineage_service.testing.memory.lineages import LineageIndex, hash_of, skipped
 from lineage_service.testing.memory.reach import trace_starts
-from lineage_service.testing.memory.row_sets import nodes_behind, origins, starts_of
+from lineage_service.testing.memory.row_sets import decisive, nodes_behind, origins, starts_of
 
 __all__ = ["explanation_of"]
 
@@ -30,7 +30,7 @@ def explanation_of(index: LineageIndex, query: ExplanationQuery) -> Explanation:
     application = lineage.application
     trace = TraceQuery(direction="backward", starts=query.starts, limit=query.limit)
     start_node, starts = starts_of(index, trace)
-    seen, is_first = _decisive(index, starts), query.cursor is None
+    seen, is_first = decisive(index, starts), query.cursor is None
     behind = nodes_behind(lineage.graph, {index.records[start][0].node_id for start in starts})
     sources = sorted(
         (node for node in index.nodes.values() if node.kind == "source"), key=lambda node: node.node
@@ -70,19 +70,6 @@ def explanation_of(index: LineageIndex, query: ExplanationQuery) -> Explanation:
 def _sources_in(index: LineageIndex, starts: Collection[str]) -> int:
     """The input records of a plain trace."""
     return sum(index.records[hash_][0].kind == "source" for hash_ in origins(index, starts))
-
-
-def _decisive(index: LineageIndex, starts: Collection[str]) -> set[str]:
-    seen, frontier = set(starts), set(starts)
-    while frontier:
-        frontier = {before for hash_ in frontier for before in _before(index, hash_)} - seen
-        seen |= frontier
-    return seen
-
-
-def _before(index: LineageIndex, hash_: str) -> list[str]:
-    winner = index.lineage.winners.get(hash_)
-    return [winner] if winner is not None else [flow.hash_in for flow in index.inputs.get(hash_, ())]
 
 
 def _of_sources(index: LineageIndex, sources: Collection[Node]) -> Iterator[tuple[Node, Record]]:

@@ -22,7 +22,7 @@ from lineage_service.testing.memory.lineages import LineageIndex, hash_of, posit
 from lineage_service.testing.memory.reach import start_of, topological
 from spark_agent.contract.row_sets import ranges_of
 
-__all__ = ["nodes_behind", "origins", "row_set_of", "starts_of"]
+__all__ = ["decisive", "nodes_behind", "origins", "row_set_of", "starts_of"]
 
 
 def starts_of(index: LineageIndex, query: TraceQuery) -> tuple[Node, list[str]]:
@@ -41,9 +41,9 @@ def starts_of(index: LineageIndex, query: TraceQuery) -> tuple[Node, list[str]]:
 
 
 def row_set_of(index: LineageIndex, query: RowSetQuery) -> RowSet:
-    """Of the records that the starts reach by flows."""
+    """Of the records that the starts reach by flows, or by those of them that decided."""
     _, starts = starts_of(index, TraceQuery(direction="backward", starts=query.starts))
-    seen = origins(index, starts)
+    seen = decisive(index, starts) if query.concise else origins(index, starts)
     behind = nodes_behind(index.lineage.graph, {index.records[start][0].node_id for start in starts})
     application = index.lineage.application
     sources = [index.nodes[name] for name in topological(index.lineage.graph)]
@@ -67,6 +67,20 @@ def origins(index: LineageIndex, starts: Iterable[str]) -> set[str]:
         frontier = {flow.hash_in for hash_ in frontier for flow in index.inputs.get(hash_, ())} - seen
         seen |= frontier
     return seen
+
+
+def decisive(index: LineageIndex, starts: Iterable[str]) -> set[str]:
+    """The starts and what decided them: by winners where there are some, else by flows."""
+    seen, frontier = set(starts), set(starts)
+    while frontier:
+        frontier = {before for hash_ in frontier for before in _before(index, hash_)} - seen
+        seen |= frontier
+    return seen
+
+
+def _before(index: LineageIndex, hash_: str) -> list[str]:
+    winner = index.lineage.winners.get(hash_)
+    return [winner] if winner is not None else [flow.hash_in for flow in index.inputs.get(hash_, ())]
 
 
 def nodes_behind(graph: Graph, node_ids: set[str]) -> set[str]:

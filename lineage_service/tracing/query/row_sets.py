@@ -7,7 +7,7 @@ out where `complete` is true.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,13 +29,10 @@ from lineage_service.tracing.model.edges import record_count
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.query.open_applications import Opened
 from lineage_service.tracing.query.shown_records import Show
-from lineage_service.tracing.query.trace_results import is_exact
-from lineage_service.tracing.walk.local_engine import TraceWalk
 from lineage_service.tracing.walk.result import Position, nodes_before
 from lineage_service.tracing.walk.starts import has_records
-from lineage_service.tracing.walk.walk_cache import LocalTrace
 
-__all__ = ["LINEAGE_IS_OPEN", "Doubts", "RowSets", "ranges_of", "sources_of"]
+__all__ = ["LINEAGE_IS_OPEN", "Doubts", "Reached", "RowSets", "ranges_of", "sources_of"]
 
 #: A row set of more ranges is no answer to anybody.
 MOST_RANGES = 1_000_000
@@ -54,6 +51,16 @@ _OF_PROGRAM = frozenset(
 )
 #: Formats of files that RDDs read record by record, in one order.
 _IN_ORDER = frozenset(("hadoop", "pickle", "binary", "file"))
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What a walk came to. `by_partition`: of a source, partition -> ascending offsets."""
+
+    by_partition: Callable[[int], Mapping[int, Numbers]]
+    exact: bool
+    #: Why it is not smaller, where that is known.
+    reasons: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -75,7 +82,7 @@ def ranges_of(ascending: Numbers) -> tuple[tuple[int, int], ...]:
 
 
 class RowSets:
-    """Made of traces that were walked to their end. What takes a check raises what it raises."""
+    """Made of walks that came to their end. What takes a check raises what it raises."""
 
     def __init__(self, locations: RecordLocations, show: Show) -> None:
         self._locations, self._show = locations, show
@@ -83,16 +90,13 @@ class RowSets:
     def of(
         self,
         opened: Opened,
-        trace: LocalTrace,
+        reached: Reached,
         starts: Sequence[Position],
         doubts: Doubts,
         limit: int,
         check: Check,
     ) -> RowSet:
         """Raises InvalidQueryError where the rows are in too many pieces."""
-        walk = trace.segments[opened.application.application_id][1]
-        assert isinstance(walk, TraceWalk)
-        walked = trace.page(0, None, check)[0][1]
         behind = nodes_before(opened.graph.topology, (start.node for start in starts))
         left = MOST_RANGES
         sources = []
@@ -100,7 +104,7 @@ class RowSets:
             why = None if node.number in behind else _NO_WAY
             if why is None and doubts.are_unknown:
                 why = _UNKNOWN
-            source = self.source(opened, node, walk.by_partition(node.number), limit, check, why)
+            source = self.source(opened, node, reached.by_partition(node.number), limit, check, why)
             left -= sum(len(file.rows) for file in source.files)
             left -= sum(len(split.positions) for split in source.splits)
             if left < 0:
@@ -108,15 +112,16 @@ class RowSets:
                     f"the rows are in more than {MOST_RANGES:,} pieces: ask for fewer records at once"
                 )
             sources.append(source)
-        exact, complete = is_exact(opened, walked), opened.application.complete
+        complete = opened.application.complete
         how = [f"{reason[:1].upper()}{reason[1:]}." for reason in dict.fromkeys(doubts.reasons)]
-        how += [] if exact else [_UPPER_BOUND]
+        how += [] if reached.exact else [_UPPER_BOUND]
+        how += reached.reasons
         how += [] if complete else [LINEAGE_IS_OPEN]
         return RowSet(
             application=opened.application.application_id,
             sources=tuple(sources),
             asked=tuple(self._asked(opened, starts, check)),
-            exact=exact and not doubts.reasons,
+            exact=reached.exact and not doubts.reasons,
             complete=complete,
             how=" ".join(how) or None,
         )

@@ -11,7 +11,8 @@ import pytest
 
 from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.errors import InvalidQueryError, LineageError, NotFoundError, TimeBudgetError
-from lineage_service.queries import ExplanationQuery, StartQuery, TraceQuery
+from lineage_service.queries import ExplanationQuery, RowSetQuery, StartQuery, TraceQuery
+from lineage_service.result_json import json_value
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query import explanations
 from lineage_service.tracing.query.service import LineageQueries
@@ -123,6 +124,26 @@ def test_a_winner_alone_explains_its_key_and_the_rule_says_what_it_left_out(tmp_
     assert [row.row for row in both.rows] == [1, 2, 4]
 
 
+@pytest.mark.parametrize("winners", [[(0, 1)], []])
+def test_a_concise_row_set_has_the_rows_of_the_explanation_and_they_become_files(
+    winners: list[tuple[int, int]], tmp_path: Path
+) -> None:
+    queries = stored(tmp_path, winners=winners)
+    query = RowSetQuery(starts=query_of(0).starts, concise=True, limit=10)
+    row_set = queries.row_set(APP, query)
+    explained = [row.row for row in queries.explanation(APP, query_of(0)).rows]
+    assert explained == ([1] if winners else list(GROUPS[0]))
+    merged, stop = row_set.sources
+    assert [row.row for row in merged.listed] == explained
+    assert (row_set.exact, row_set.complete, stop.whole) == (True, True, True)
+    assert ("those of a plain trace" in (row_set.how or "")) == (not winners)
+    (asked,) = row_set.asked
+    assert (asked.node, asked.record_id) == (SINK, "write#0#0")
+    folder = tmp_path / "fixture"
+    queries.extraction.extract(json_value(row_set), folder)
+    assert (folder / "in.csv").read_text() == "".join(f"{ROWS[row]}\n" for row in explained)
+
+
 def test_a_source_off_the_way_is_given(tmp_path: Path) -> None:
     (source,) = stored(tmp_path).explanation(APP, query_of(0)).given_sources
     assert (source.node_id, source.path) == (f"{APP}#{STOP}", str(tmp_path / "stop.txt"))
@@ -173,8 +194,11 @@ def test_without_time_the_plain_trace_is_not_counted(tmp_path: Path, monkeypatch
     assert (answer.total, answer.plain_total, answer.reasons) == (1, None, ())
     monkeypatch.undo()
     assert queries.explanation(APP, query_of(0)).plain_total == 3
+    late = stored(tmp_path / "late", seconds=1e-9)
     with pytest.raises(TimeBudgetError, match="the explanation was not found within"):
-        stored(tmp_path / "late", seconds=1e-9).explanation(APP, query_of(0))
+        late.explanation(APP, query_of(0))
+    with pytest.raises(TimeBudgetError, match="the explanation was not found within"):
+        late.row_set(APP, RowSetQuery(starts=query_of(0).starts, concise=True))
 
 
 @pytest.mark.parametrize("error", [TimeBudgetError, InvalidQueryError])
