@@ -1,16 +1,19 @@
 """Finds the rows that a replay lacks: a group that a filter let pass, because some of its rows were left out.
 
-Both runs are traced forward from the rows of the replay. At the first operation behind which they differ,
-records pass that ended there in the original. Each gets a row of the original: one of a part of its group
-that the replay has nothing of. Where the replay lacks records, it gets all of theirs. So the rows become a
-sufficient explanation, and mostly a small one.
+1. Both runs are traced forward from the rows of the replay.
+2. At the first operation behind which they differ on the way to what was asked for, records pass that ended
+   there in the original. Each group of these gets rows of parts that the replay has nothing of: the fewest
+   that serve all groups (`cover`). Where the replay lacks records, it gets all of their rows.
+3. Where that gives no rows, groups may have been decided by others: they get the rows that decided.
+So the rows become a sufficient explanation, and mostly a small one. After Chothia et al., PVLDB 9(12), 2016,
+section 3.3, which adds all rows of each group.
 Needs the lineage of the replay in the store.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -18,18 +21,21 @@ from lineage_service.errors import LineageError
 from lineage_service.lineage import AskedRecord, Node
 from lineage_service.queries import Queries, RowSetQuery, StartQuery, TraceQuery
 from lineage_service.replays.arrival import Arrival
+from lineage_service.replays.decided_groups import DecidedGroups
+from lineage_service.replays.joined_rows import rows_of, without_places
 from lineage_service.replays.replay_runs import Added
 from lineage_service.replays.specification import Plan, Source, row_set_json, with_places
 from lineage_service.replays.ways import Astray, RecordId, Step, Ways, records_astray, ways_of
+from spark_agent.contract.row_cover import Group, Row, covering
 from spark_agent.contract.row_sets import ranges_of, rows_in
 
 __all__ = ["RowRepair"]
 
 #: Rows from which ways are followed, and records of each operation that are looked at.
 _MOST_STARTS, _MOST_RECORDS = 20_000, 50_000
+#: Records that went another way, of which the groups are looked at.
+_MOST_ASTRAY = 1_000
 
-Row = tuple[int, int, int]
-"""Node of a source, partition, position."""
 Files = Mapping[Row, tuple[str, int]]
 
 
@@ -39,6 +45,8 @@ class RowRepair:
     def __init__(self, queries: Queries, original: str, texts: Any, arrival: Arrival) -> None:
         self._queries, self._original, self._texts = queries, original, texts
         self._arrival = arrival
+        #: How often each record of the original went another way in this replay.
+        self._times: Counter[RecordId] = Counter()
 
     def more(self, plan: Plan, replayed: str | None, missing: Sequence[AskedRecord]) -> Added:
         """See `replay_runs.Repair`."""
@@ -81,59 +89,65 @@ class RowRepair:
         return f"the replay went another way than the original: it has not {name} ({site}), operation {other}"
 
     def _added(self, plan: Plan, replayed: str, missing: Sequence[AskedRecord]) -> Added:
-        rows = _rows_of(plan.restricted)
+        if plan.strategy != "repair":
+            self._times.clear()
+        rows = rows_of(plan.restricted)
         was = self._ways(self._original, [StartQuery(node=str(n), partition=s, offset=p) for n, s, p in rows])
         now = self._ways(replayed, _starts_in_replay(plan))
-        asked = [(record.node, record.record_id) for record in missing]
-        astray = records_astray(was, now, asked)
-        if not astray:
+        choices = records_astray(was, now, [(record.node, record.record_id) for record in missing])
+        for astray in choices:
+            added = self._rows_for(astray, rows)
+            if added:
+                count = _in_words(len(added), "row", "added")
+                groups = f"{len(astray):,} record{' went' if len(astray) == 1 else 's went'}"
+                at = f"{_name(was, astray[0])} (operation {astray[0].at})"
+                why = f"{count}, because without {groups} another way at {at}"
+                return self._extended(plan, _with_rows(plan.sources, added), why)
+        first = next((choice[0] for choice in choices if choice), None)
+        decided = DecidedGroups(self._queries, self._original).of(was, now, first, plan.sources)
+        if decided is not None:
+            count = _in_words(decided.count, "row", "added")
+            why = f"{count} that decided groups of {decided.name} (operation {decided.node})"
+            return self._extended(plan, decided.sources, why)
+        if not choices:
             return Added(None, "both runs went the same way, so no rows are known that lack")
-        added: dict[Row, tuple[str, int]] = {}
-        for record in astray:
-            added.update(self._rows_for(record, rows, is_again=plan.strategy == "repair"))
-        name, _ = was.nodes.get(astray[0].at, ("an operation", ""))
-        if not added:
-            return Added(None, _why_none(astray, name))
-        extended = [_without_contents(source) for source in _with_rows(plan.sources, added)]
-        sources = with_places(self._original, extended, self._texts)
-        count = f"{len(added):,} row{'' if len(added) == 1 else 's'} added"
-        groups = f"{len(astray):,} record{' went' if len(astray) == 1 else 's went'}"
-        return Added(
-            replace(plan, sources=sources, strategy="repair"),
-            f"{count}, because without {groups} another way at {name} (operation {astray[0].at})",
-        )
+        return Added(None, _why_none(choices[0], "an operation" if first is None else _name(was, first)))
+
+    def _extended(self, plan: Plan, sources: Sequence[Source], why: str) -> Added:
+        placed = with_places(self._original, list(map(without_places, sources)), self._texts)
+        return Added(replace(plan, sources=placed, strategy="repair"), why)
 
     def _ways(self, application: str, starts: Iterable[StartQuery]) -> Ways:
         """All records that were made of these rows."""
         query = TraceQuery(direction="forward", starts=tuple(starts), across=False, limit=_MOST_RECORDS)
         return ways_of(self._queries.trace(application, query))
 
-    def _rows_for(self, astray: Astray, rows: set[Row], *, is_again: bool) -> Files:
-        """Rows that the record was made of and the replay does not have: all if it lacks, else one.
+    def _rows_for(self, astray: Sequence[Astray], rows: Set[Row]) -> Files:
+        """Rows that the records were made of and the replay does not have: all of those that it lacks.
 
-        Of a part of its group that the replay has nothing of, if there is one. `is_again`: one was not
-        enough, so as many as the replay has.
+        Of the others few that have a part in many of their groups, in parts that the replay has nothing of if
+        there are some. Each time that a group needs more, twice as many.
         """
-        node, record_id = astray.record
-        query = TraceQuery(
-            direction="backward", node=str(node), record=record_id, across=False, limit=_MOST_RECORDS
-        )
+        astray = astray[:_MOST_ASTRAY]
+        starts = tuple(StartQuery(node=str(of.record[0]), record=of.record[1]) for of in astray)
+        if not starts:
+            return {}
+        query = TraceQuery(direction="backward", starts=starts, across=False, limit=_MOST_RECORDS)
         ways = ways_of(self._queries.trace(self._original, query))
-        sources = {record for record in ways.before([astray.record]) if _row(ways.steps[record]) is not None}
-        new = _new(ways, sources, rows)
-        if astray.is_lacking:
-            return new
-        count = len(sources) - len(new) if is_again else 1
-        parts = [_new(ways, ways.before([part]) & sources, rows) for part in _parts(ways, astray.record)]
-        wholes = [ways.before([part]) & sources for part in _parts(ways, astray.record)]
-        is_new = [len(part) == len(whole) for part, whole in zip(parts, wholes, strict=True)]
-        ordered = [*(part for part, yes in zip(parts, is_new, strict=True) if yes), *parts, new]
-        chosen: dict[Row, tuple[str, int]] = {}
-        for part in ordered:
-            for row in sorted(part)[: 1 if not is_again else count]:
-                if len(chosen) < count:
-                    chosen[row] = part[row]
-        return chosen
+        places = {
+            row: step.source
+            for step in ways.steps.values()
+            if (row := _row(step)) is not None and step.source is not None
+        }
+        chosen: set[Row] = set()
+        groups: list[Group] = []
+        for of in astray:
+            if of.is_lacking:
+                chosen |= _rows_before(ways, [of.record]) - rows
+                continue
+            groups.append(Group(_parts_to_add(ways, of.record, rows), 1 << self._times[of.record]))
+            self._times[of.record] += 1
+        return {row: places[row] for row in sorted(chosen | covering(groups))}
 
 
 def _why_none(astray: Sequence[Astray], name: str) -> str:
@@ -146,6 +160,16 @@ def _why_none(astray: Sequence[Astray], name: str) -> str:
     return f"records pass {name} that did not before, and no more rows of them are known"
 
 
+def _parts_to_add(ways: Ways, record: RecordId, rows: Set[Row]) -> list[frozenset[Row]]:
+    """The rows of each part of a record's group that the replay has nothing of.
+
+    Where it has something of all, each other row of the group is a part.
+    """
+    parts = [_rows_before(ways, [part]) for part in _parts(ways, record)]
+    fresh = [frozenset(part) for part in parts if part and not part & rows]
+    return fresh or [frozenset((row,)) for row in sorted(_rows_before(ways, [record]) - rows)]
+
+
 def _parts(ways: Ways, record: RecordId) -> tuple[RecordId, ...]:
     """What the nearest group on the way to a record was made of."""
     while True:
@@ -155,31 +179,25 @@ def _parts(ways: Ways, record: RecordId) -> tuple[RecordId, ...]:
         [record] = parents
 
 
+def _rows_before(ways: Ways, records: Iterable[RecordId]) -> set[Row]:
+    """The rows of sources that records were made of."""
+    return {row for record in ways.before(records) if (row := _row(ways.steps[record])) is not None}
+
+
+def _name(ways: Ways, astray: Astray) -> str:
+    return ways.nodes.get(astray.at, ("an operation", ""))[0]
+
+
+def _in_words(count: int, noun: str, done: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'} {done}"
+
+
 def _signatures(nodes: Iterable[Node]) -> dict[int, tuple[str, str]]:
     return {node.node: (node.name, node.call_site.rpartition("/")[2]) for node in nodes}
 
 
 def _row(step: Step) -> Row | None:
     return None if step.source is None else (step.node, step.partition, step.offset)
-
-
-def _new(ways: Ways, records: Iterable[RecordId], rows: set[Row]) -> dict[Row, tuple[str, int]]:
-    new: dict[Row, tuple[str, int]] = {}
-    for record in records:
-        step = ways.steps[record]
-        row = _row(step)
-        if row is not None and row not in rows and step.source is not None:
-            new[row] = step.source
-    return new
-
-
-def _rows_of(sources: Iterable[Mapping[str, Any]]) -> set[Row]:
-    return {
-        (source["node"], split["split"], position)
-        for source in sources
-        for split in source.get("splits", ())
-        for position in rows_in(split["positions"])
-    }
 
 
 def _starts_in_replay(plan: Plan) -> list[StartQuery]:
@@ -223,7 +241,3 @@ def _extended(source: Source, added: Files) -> Source:
             for path, numbers in sorted(rows.items())
         ],
     }
-
-
-def _without_contents(source: Source) -> Source:
-    return {name: value for name, value in source.items() if name not in ("texts", "blocks")}

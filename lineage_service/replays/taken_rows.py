@@ -11,8 +11,9 @@ from typing import Any
 
 from lineage_service.lineage import Node
 from lineage_service.queries import Queries, RecordQuery, RowSetQuery, StartQuery
-from lineage_service.replays.specification import Source, row_set_json
-from spark_agent.contract.row_sets import count_rows, ranges_of, rows_in
+from lineage_service.replays.joined_rows import joined_source
+from lineage_service.replays.specification import row_set_json
+from spark_agent.contract.row_sets import count_rows
 
 __all__ = ["with_taken_rows"]
 
@@ -43,7 +44,7 @@ def with_taken_rows(
     taken = row_set_json(queries.row_set(application_id, RowSetQuery(starts=tuple(starts))))
     others = {source["node"]: source for source in taken["sources"] if source["node"] in restricted}
     sources = [
-        _with_rows(source, others[source["node"]]) if source["node"] in others else source
+        joined_source(source, others[source["node"]]) if source["node"] in others else source
         for source in row_set["sources"]
     ]
     added = sum(map(count_rows, sources)) - sum(map(count_rows, row_set["sources"]))
@@ -66,26 +67,3 @@ def _is_taking(node: Node, before: int | None) -> bool:
 
 def _line(node: Node) -> str:
     return node.call_site.rpartition("/")[2]
-
-
-def _with_rows(source: Source, other: Source) -> Source:
-    """A source with the rows of another row set of it."""
-    if source["whole"] or other["whole"]:
-        return source
-    positions = {split["split"]: split["positions"] for split in other.get("splits", ())}
-    for split in source.get("splits", ()):
-        number = split["split"]
-        positions[number] = _joined(split["positions"], positions.get(number, []))
-    files = {file["path"]: file for file in other.get("files", ())}
-    for file in source.get("files", ()):
-        path = file["path"]
-        files[path] = {**file, "rows": _joined(file["rows"], files.get(path, {}).get("rows", []))}
-    return {
-        **source,
-        "splits": [{"split": number, "positions": positions[number]} for number in sorted(positions)],
-        "files": [files[path] for path in sorted(files)],
-    }
-
-
-def _joined(ranges: list[list[int]], others: list[list[int]]) -> list[list[int]]:
-    return ranges_of([*rows_in(ranges), *rows_in(others)])

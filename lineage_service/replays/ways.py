@@ -8,7 +8,7 @@ between the runs.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lineage_service.lineage import Trace
@@ -86,13 +86,26 @@ class Ways:
 
     def before(self, records: Iterable[RecordId]) -> set[RecordId]:
         """These, and all that they were made of."""
+        return self._reached(records, self.parents)
+
+    def behind(self, records: Iterable[RecordId]) -> set[RecordId]:
+        """These, and all that was made of them."""
+        children: dict[RecordId, list[RecordId]] = defaultdict(list)
+        for record, made_of in self.parents.items():
+            for parent in made_of:
+                children[parent].append(record)
+        return self._reached(records, children)
+
+    def _reached(
+        self, records: Iterable[RecordId], following: Mapping[RecordId, Sequence[RecordId]]
+    ) -> set[RecordId]:
         seen = {record for record in records if record in self.steps}
         pending = list(seen)
         while pending:
-            for parent in self.parents.get(pending.pop(), ()):
-                if parent in self.steps and parent not in seen:
-                    seen.add(parent)
-                    pending.append(parent)
+            for other in following.get(pending.pop(), ()):
+                if other in self.steps and other not in seen:
+                    seen.add(other)
+                    pending.append(other)
         return seen
 
 
@@ -125,8 +138,11 @@ def _record_of(hash_: str) -> RecordId:
     return int(number), record_id
 
 
-def records_astray(original: Ways, replayed: Ways, asked: Iterable[RecordId]) -> list[Astray]:
-    """Those at the first operation behind which both runs have not the same records; none if they have.
+def records_astray(original: Ways, replayed: Ways, asked: Iterable[RecordId]) -> list[list[Astray]]:
+    """Those at an operation behind which both runs have not the same records; none if all have.
+
+    First at the first one of which the replay has other records on the way to what was asked for. Then at the
+    first of all: what is there may decide about others without going into them. The first list may be empty.
 
     Both hold what was made of the same rows: the original may have more of these. So what only it has counts
     where it is on the way to what was asked for.
@@ -134,18 +150,37 @@ def records_astray(original: Ways, replayed: Ways, asked: Iterable[RecordId]) ->
     on_the_way = original.before(asked)
     expected, needed = original.counted(), original.counted(on_the_way)
     present = replayed.counted()
+    met = _met(replayed, needed)
+    choices: list[list[Astray]] = []
     for node in sorted(expected.keys() | present.keys()):
         at_node = expected.get(node, Counter()), needed.get(node, Counter()), present.get(node, Counter())
         extra, lacking = _differing(*at_node)
-        astray = [Astray(record, node, False) for record in _ended(original, replayed, node, extra)]
-        astray += [
+        if not extra and not lacking:
+            continue
+        missing = [
             Astray(record, node, True)
             for record in sorted(on_the_way)
             if record[0] == node and original.origin(record) in lacking
         ]
-        if extra or lacking:
-            return astray
-    return []
+        on_way = extra & met.get(node, set())
+        if on_way or lacking:
+            ended = _ended(original, replayed, node, on_way)
+            chosen = [*(Astray(record, node, False) for record in ended), *missing]
+            return [chosen, *(first for first in choices if first != chosen)]
+        if not choices:
+            choices.append(
+                [Astray(record, node, False) for record in _ended(original, replayed, node, extra)]
+            )
+    return choices
+
+
+def _met(replayed: Ways, needed: Mapping[int, Counter[Hashable]]) -> Mapping[int, set[Hashable]]:
+    """Node -> the origins of records of a replay that go into what stands for the records that are needed."""
+    ends = [record for record in replayed.steps if replayed.origin(record) in needed.get(record[0], ())]
+    met: dict[int, set[Hashable]] = defaultdict(set)
+    for record in replayed.before(ends):
+        met[record[0]].add(replayed.origin(record))
+    return met
 
 
 def _differing(

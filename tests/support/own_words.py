@@ -18,11 +18,15 @@ from lineage_service.lineage import (
     Node,
     Record,
     RecordPage,
+    RowSet,
+    RowSetFile,
+    RowSetSource,
+    RowSetSplit,
     SourceRow,
     Trace,
     TracedNode,
 )
-from lineage_service.queries import RecordQuery, TraceQuery
+from lineage_service.queries import RecordQuery, RowSetQuery, TraceQuery
 from spark_agent.contract.row_sets import ranges_of
 from tests.support.record_ways import NoTexts, reached
 
@@ -194,6 +198,34 @@ class Lineages:
                 starts.append((int(start.node or 0), start.record))
         reached = run.reached(starts, forward=query.direction == "forward")
         return trace_of(application_id, run, reached, query)
+
+    def row_set(self, application_id: str, query: RowSetQuery) -> RowSet:
+        """Nothing of it says what decided."""
+        run = self.runs[application_id]
+        starts = [
+            record
+            for start in query.starts
+            for record in run.parents
+            if (str(record[0]), run.keys.get(record)) == (start.node, start.key)
+        ]
+        rows = [run.rows[record] for record in run.reached(starts, forward=False) if record in run.rows]
+        positions = tuple((first, count) for first, count in ranges_of(rows))
+        source = RowSetSource(
+            node=SOURCE,
+            name=NAMES[SOURCE],
+            call_site=None,
+            path="/in",
+            whole=False,
+            why=None,
+            partitions=1,
+            total=len(self.lines),
+            files=(RowSetFile(path="/in", size=None, modified=None, rows=positions),),
+            splits=(RowSetSplit(split=0, positions=positions),),
+            listed=(),
+        )
+        return RowSet(
+            application=application_id, sources=(source,), asked=(), exact=True, complete=True, how=None
+        )
 
     def records(self, application_id: str, query: RecordQuery) -> RecordPage:
         run = self.runs[application_id]

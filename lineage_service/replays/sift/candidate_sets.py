@@ -13,8 +13,9 @@ from typing import Any, Protocol
 from lineage_service.lineage import SourceRow
 from lineage_service.queries import Queries, RowSetQuery, StartQuery
 from lineage_service.replays.errors import ReplayError
+from lineage_service.replays.joined_rows import rows_of, without_places
 from lineage_service.replays.original import Original
-from lineage_service.replays.sift.candidates import Candidates, Row, rows_of, without_places
+from lineage_service.replays.sift.candidates import Candidates, Row
 from lineage_service.replays.specification import RowTexts, Source, row_set_json, with_places
 from lineage_service.replays.taken_rows import with_taken_rows
 from spark_agent.contract.row_sets import count_rows, rows_in

@@ -12,15 +12,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from lineage_service.replays.joined_rows import rows_of, rows_of_source, without_places
 from lineage_service.replays.specification import Plan, Source
+from spark_agent.contract.row_cover import Row
 from spark_agent.contract.row_sets import ranges_of, rows_in
 
-__all__ = ["Candidates", "Row", "rows_of", "without_places"]
+__all__ = ["Candidates", "Row"]
 
 #: Rows of scans that a job's process keeps from one run to the next, so that it reads no file again.
 _MOST_KEPT = 100_000
-
-Row = tuple[int, int, int]
 
 
 class Candidates:
@@ -112,19 +112,6 @@ class Candidates:
         )
 
 
-def rows_of(sources: Iterable[Source]) -> frozenset[Row]:
-    """The rows that sources of a row set name."""
-    return frozenset(row for source in sources if not source["whole"] for row in _rows_of_source(source))
-
-
-def _rows_of_source(source: Source) -> Iterable[Row]:
-    return (
-        (source["node"], split["split"], position)
-        for split in source.get("splits", ())
-        for position in rows_in(split["positions"])
-    )
-
-
 def _places_of(sources: Iterable[Source]) -> dict[Row, tuple[int, int]]:
     """Of rows of scans: the number of their block, and their place in it. Both are in one order."""
     places: dict[Row, tuple[int, int]] = {}
@@ -136,7 +123,7 @@ def _places_of(sources: Iterable[Source]) -> dict[Row, tuple[int, int]]:
             for number, block in enumerate(source["blocks"])
             for offset in rows_in(block["rows"])
         ]
-        places.update(zip(_rows_of_source(source), offsets, strict=True))
+        places.update(zip(rows_of_source(source), offsets, strict=True))
     return places
 
 
@@ -151,8 +138,3 @@ def _texts_of(sources: Iterable[Source]) -> dict[Row, str]:
             for position, text in zip(rows_in(split["positions"]), of_split, strict=True):
                 texts[source["node"], number, position] = text
     return texts
-
-
-def without_places(source: Source) -> Source:
-    """Without the lines or blocks of its rows: it is to have other rows."""
-    return {name: value for name, value in source.items() if name not in ("texts", "blocks")}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+
+import pytest
 from hypothesis import given, settings
 
 from lineage_service.lineage import AskedRecord
@@ -53,6 +56,34 @@ def test_rows_are_added_until_each_output_comes_out_again(lines: list[Line]) -> 
         # Each wrong word needs one row of another document, and is found in the first further run.
         assert rounds <= 2 + len(NAMES)
         assert plan.rows <= traced + 8 * rounds
+
+
+@pytest.mark.parametrize("documents", [1_200, pytest.param(3_000, marks=pytest.mark.thorough)])
+def test_few_of_many_documents_are_enough_for_words_of_one_alone(documents: int) -> None:
+    """Each document is a line, and its common words have to be seen elsewhere, too."""
+    chosen = random.Random(9)
+    words = [f"w{number}" for number in range(4_000)]
+    weights = [1 / (rank + 1) for rank in range(len(words))]
+    lines: list[Line] = [
+        (document, " ".join(chosen.choices(words, weights, k=25))) for document in range(documents)
+    ]
+    lineages = Lineages(lines)
+    original = lineages.runs[ORIGINAL]
+    text = max((text for text in original.texts), key=lambda text: int(text.partition(",")[2]))
+    record = original.texts[text]
+    repair = RowRepair(lineages, ORIGINAL, lineages, Arrival(lineages, wait_s=1))  # type: ignore[arg-type]
+    rows = {original.rows[r] for r in original.reached([record], forward=False) if r[0] == 0}
+    plan = Plan(mode="only", sources=(source_of(rows, len(lines)),))
+    asked = AskedRecord(node=SINK, record_id=record[1], path=None, row=None, text=text, key=None)
+    runs = 1
+    while text not in (run := replayed(lineages, plan)).texts:
+        lineages.runs[REPLAY] = run
+        added = repair.more(plan, REPLAY, [asked])
+        assert added.plan is not None, added.why
+        plan = added.plan
+        runs += 1
+    assert runs <= 3
+    assert plan.rows <= len(lines) // 100
 
 
 @settings(max_examples=60)
