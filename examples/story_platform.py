@@ -1,6 +1,7 @@
 """What stories are told on: commands beside a running platform, and questions to its service over HTTP.
 
-Leaves the stack as it is. What a user can mend is a StoryFailed, whose message says what to do.
+Leaves the stack as it is, or starts one for the story and stops it again. What a user can mend is a
+StoryFailed, whose message says what to do.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from examples.demo import DemoFailed, alone, demo_in, platform, stay
 from lineage_service.devstack.state import resolve
 from lineage_service.errors import LineageError
 from lineage_service.settings import Settings
@@ -127,12 +129,29 @@ def tell(
     parser = argparse.ArgumentParser(prog=f"python -m examples.{name}", allow_abbrev=False)
     parser.add_argument("--folder", type=Path, default=folder, help="keep inputs and outputs here")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write there too what was found, in full")
+    parser.add_argument(
+        "--start",
+        action="store_true",
+        help="start Kafka, Neo4j, the consumer and the service for it, and stop them with Ctrl-C",
+    )
     options = parser.parse_args(argv)
+    folder = options.folder.absolute()
     try:
-        result = story(options.folder.absolute(), resolve(Settings()))
-        if options.json:
-            options.json.write_text(json.dumps(result))
-    except (StoryFailed, LineageError, OSError) as error:
+        if options.start:
+            demo = demo_in(folder)
+            with alone(folder), platform(demo) as (consumer, api):
+                _written(story(folder, resolve(Settings(home=demo.home))), options.json)
+                stay(demo, consumer, api.process)
+        else:
+            _written(story(folder, resolve(Settings())), options.json)
+    except (StoryFailed, DemoFailed, LineageError, OSError) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     return 0
+
+
+def _written(result: Answer, report: Path | None) -> None:
+    if report is not None:
+        report.write_text(json.dumps(result))

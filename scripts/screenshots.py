@@ -1,10 +1,10 @@
-"""Makes the pictures of the documentation, from the demo and the story of the tweets, with Chromium.
+"""Makes the pictures of the documentation, from the demo and stories, with Chromium.
 
     python -m scripts.screenshots [--only NAME ...] [--out FOLDER]
 
-Runs `make demo`'s demo in a folder of its own, tells the story of the tweets beside it, and goes through the
-table PICTURES: each is an address, what is done there, and what to wait for. Light theme, 1366 x 768. A
-picture larger than MAX_BYTES is an error: a page that loads slowly is not read.
+Runs `make demo`'s demo in a folder of its own, tells the stories of tweets and customers beside it, and goes
+through the table PICTURES: each is an address, what is done there, and what to wait for. Light theme, 1366 x
+768. A picture larger than MAX_BYTES is an error: a page that loads slowly is not read.
 """
 
 from __future__ import annotations
@@ -76,6 +76,12 @@ def _listed(query: str) -> Steps:
     return steps
 
 
+def _open_all(page: Page) -> None:
+    """Opens the turns of loops."""
+    for turn in page.locator(".loop details").all():
+        turn.locator("summary").click()
+
+
 def _alone(page: Page, query: str) -> None:
     """Runs a query when nothing else is to be seen."""
     page.get_by_text("node.LineageFlow").first.wait_for(
@@ -96,6 +102,12 @@ PICTURES = (
         steps=lambda page, places: page.wait_for_timeout(3_000),  # the row that stands out is drawn last
     ),
     Picture(name="trace", address="{page}#/app/{tweets}/trace?{tweets_row}", until="breakingbad"),
+    Picture(
+        name="explanation",
+        address="{page}#/app/{clusters}/explanation?{clusters_row}",
+        until="What decided it",
+        steps=lambda page, places: _open_all(page),
+    ),
     Picture(
         name="lag",
         address="{page}#/lag",
@@ -135,20 +147,29 @@ def running_demo(folder: Path) -> Iterator[Places]:
             if demo.poll() is not None or time.monotonic() > deadline:
                 raise SystemExit(f"screenshots: the demo does not run:\n{(folder / 'demo.log').read_text()}")
             time.sleep(0.5)
-        story = folder / "story.json"
-        arguments = ["--folder", str(folder / "tweets"), "--json", str(story)]
-        subprocess.run(
-            [sys.executable, "-m", "examples.tweets_story", *arguments], cwd=ROOT, env=environment, check=True
-        )
+        tweets, customers = (_told(name, folder, environment) for name in ("tweets", "customers"))
         home = json.loads((folder / "home" / "stack.json").read_text())
-        places = places_of(json.loads(report.read_text()), json.loads(story.read_text()), home)
+        places = places_of(json.loads(report.read_text()), tweets, customers, home)
         yield {**places, "folder": str(folder)}
     finally:
         demo.send_signal(signal.SIGINT)
         demo.wait(_DEADLINE_S)
 
 
-def places_of(demo: Mapping[str, Any], story: Mapping[str, Any], stack: Mapping[str, Any]) -> Places:
+def _told(name: str, folder: Path, environment: Mapping[str, str]) -> Mapping[str, Any]:
+    """What a story has found."""
+    report = folder / f"{name}.json"
+    arguments = ["--folder", str(folder / name), "--json", str(report)]
+    subprocess.run(
+        [sys.executable, "-m", f"examples.{name}_story", *arguments], cwd=ROOT, env=environment, check=True
+    )
+    answer: Mapping[str, Any] = json.loads(report.read_text())
+    return answer
+
+
+def places_of(
+    demo: Mapping[str, Any], story: Mapping[str, Any], customers: Mapping[str, Any], stack: Mapping[str, Any]
+) -> Places:
     start = demo["backward"]["start_node"]
     (tweets,) = [node for node in story["trace"]["nodes"] if node["kind"] == "source"]
     tweet = f"{tweets['node_id']}#{tweets['records'][0]['record_id']}"
@@ -160,6 +181,8 @@ def places_of(demo: Mapping[str, Any], story: Mapping[str, Any], stack: Mapping[
         "demo": demo["application"],
         "demo_sink": start.rpartition("#")[2],
         "demo_row": urllib.parse.urlencode({**wrong, "direction": "backward", "whole": "1"}),
+        "clusters": customers["clusters"],
+        "clusters_row": customers["row"],
         "tweets": story["application"],
         "tweets_row": urllib.parse.urlencode(row),
         "tweet_way": lineage_cypher.pasted("show/forward", flowId=tweet),

@@ -22,7 +22,14 @@ from functools import partial
 from itertools import accumulate, count, islice
 from pathlib import Path
 
-from perf.workloads import graph_inputs, movie_inputs, pigmix_inputs, planted_inputs
+from perf.workloads import (
+    customer_inputs,
+    document_inputs,
+    graph_inputs,
+    movie_inputs,
+    pigmix_inputs,
+    planted_inputs,
+)
 
 VOCABULARY = 8000
 ZIPF_EXPONENT = 2
@@ -183,10 +190,14 @@ KINDS: Mapping[str, Callable[[int], Iterator[str]]] = {
     "readings": planted_inputs.readings,
     "broken": planted_inputs.broken,
     "documents": planted_inputs.documents,
+    "zipf-documents": document_inputs.documents,
     "edges": graph_inputs.edges,
+    "grown-edges": graph_inputs.grown_edges,
 }
 WHOLE_KINDS: Mapping[str, Callable[[int], Iterator[str]]] = {
     "customers": customers,
+    "customer-records": customer_inputs.records,
+    "ranked-pairs": graph_inputs.ranked_pairs,
     "pigmix-users": pigmix_inputs.users,
     "power-users": pigmix_inputs.power_users,
     "movies": movie_inputs.movies,
@@ -214,12 +225,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Write the input of a workload.")
     parser.add_argument("kind", choices=[*KINDS, *WHOLE_KINDS])
     parser.add_argument("--megabytes", type=float, help="size, in 10**6 bytes; some kinds have their own")
+    parser.add_argument("--rows", type=int, help="at most so many lines")
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--keys", choices=["zipf", "uniform"], default="zipf", help="how often a word comes")
     arguments = parser.parse_args()
-    if arguments.megabytes is None and arguments.kind in KINDS:
-        parser.error(f"{arguments.kind} need --megabytes")
+    if arguments.megabytes is None and arguments.rows is None and arguments.kind in KINDS:
+        parser.error(f"{arguments.kind} need --megabytes or --rows")
     kinds: dict[str, Callable[[int], Iterator[str]]] = {
         **KINDS,
         **WHOLE_KINDS,
@@ -227,7 +239,7 @@ def main() -> None:
     }
     lines = kinds[arguments.kind](arguments.seed)
     size = float("inf") if arguments.megabytes is None else round(arguments.megabytes * 1_000_000)
-    write(arguments.out, lines, size)
+    write(arguments.out, islice(lines, arguments.rows), size)
 
 
 if __name__ == "__main__":
