@@ -33,7 +33,7 @@ from lineage_service.lineage.explanations import (
     ExplanationRule,
     ExplanationRuleName,
     ExplanationTurn,
-    GivenSource,
+    GivenValues,
 )
 from lineage_service.lineage.failures import FailedRecord, Failure, Failures
 from lineage_service.lineage.graphs import Edge, Graph, Node
@@ -139,7 +139,7 @@ __all__ = [
     "Failure",
     "Failures",
     "Flow",
-    "GivenSource",
+    "GivenValues",
     "Graph",
     "GroupLag",
     "Influence",

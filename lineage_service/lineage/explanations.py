@@ -66,13 +66,20 @@ class ExplanationRule(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GivenSource(Result):
-    """A source of which the program may have taken values: what it gave is taken as it is."""
+class GivenValues(Result):
+    """Values that the program had, and may have put into records: they are taken as they are."""
 
-    node_id: str = field(metadata=doc("The source: `APPLICATION_ID#NUMBER`."))
-    name: str = field(metadata=doc("The operation, for example `textFile`."))
+    node_id: str = field(
+        metadata=doc("An action, the first of its call site, or a source: `APPLICATION_ID#NUMBER`.")
+    )
+    name: str = field(metadata=doc("The operation, for example `collect` or `textFile`."))
     call_site: str = field(metadata=doc("File and line of the job that called it."))
-    path: str | None = field(metadata=doc("What it reads; null of what is no file, folder or table."))
+    path: str | None = field(
+        metadata=doc("Of a source: what it reads; null of what is no file, folder or table.")
+    )
+    results: int | None = field(
+        default=None, metadata=doc("Of an action: how many results of this call the program had; else null.")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +107,10 @@ class Explanation(Result):
         metadata=doc("What turns of loops gave on the way to the start, with the first page.")
     )
     rules: tuple[ExplanationRule, ...] = field(metadata=doc("What left rows out, with the first page."))
-    given_sources: tuple[GivenSource, ...] = field(
+    given_values: tuple[GivenValues, ...] = field(
         metadata=doc(
-            "Sources that no record on the way came from. The program may have used values of them.",
+            "Results of actions that the program had before, and sources that no record on the way came "
+            "from. It may have used values of them. Rows behind them are not listed.",
             name="given",
         )
     )

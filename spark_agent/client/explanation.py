@@ -177,6 +177,11 @@ class Explanation:
         total: int | None = self._first()["plain_total"]
         return total
 
+    @property
+    def given_values(self) -> list[str]:
+        """What the program had of Spark before, and may have used: `collect at kmeans.py:73`, say."""
+        return [_given_values(values) for values in self._first()["given"]]
+
     def count(self) -> int:
         """How many input rows there are."""
         return int(self._first()["total"])
@@ -188,7 +193,8 @@ class Explanation:
         size = f"{answer['total']:,}{of} input rows{plain}, {answer['kind']}"
         shown = answer["rows"][:_MOST_SHOWN]
         more = answer["total"] - len(shown)
-        lines = [size, *(f"  {_row(row)}" for row in shown), *([f"  and {more:,} more"] if more else [])]
+        lines = [size, *(f"given: {values}" for values in self.given_values)]
+        lines += [*(f"  {_row(row)}" for row in shown), *([f"  and {more:,} more"] if more else [])]
         lines += [f"  {turn}" for turn in self.turns()]
         return "\n".join([*lines, *answer["reasons"]])
 
@@ -233,6 +239,13 @@ def _row(answer: Mapping[str, Any]) -> InputRow:
         text=answer["text"],
         warning=answer["warning"],
     )
+
+
+def _given_values(answer: Mapping[str, Any]) -> str:
+    results = answer.get("results")
+    count = "" if results is None else "1 result of " if results == 1 else f"{results:,} results of "
+    path = "" if answer["path"] is None else f" of {answer['path']}"
+    return f"{count}{answer['name']} at {answer['call_site'].rpartition('/')[2]}{path}"
 
 
 def _turn(answer: Mapping[str, Any]) -> Turn:

@@ -328,7 +328,7 @@ export interface Explanation {
   plain_total: number | null;
   turns: ExplanationTurn[];
   rules: ExplanationRule[];
-  given: GivenSource[];
+  given: GivenValues[];
   exact: boolean;
   complete: boolean;
   verified: null;
@@ -410,12 +410,13 @@ export interface Flow {
   node_id: string;
 }
 
-/** A source of which the program may have taken values: what it gave is taken as it is. */
-export interface GivenSource {
+/** Values that the program had, and may have put into records: they are taken as they are. */
+export interface GivenValues {
   node_id: string;
   name: string;
   call_site: string;
   path: string | null;
+  results: number | null;
 }
 
 /** The operations of one application and the edges between them. */

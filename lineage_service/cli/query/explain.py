@@ -18,7 +18,7 @@ from lineage_service.lineage import (
     Explanation,
     ExplanationRule,
     ExplanationTurn,
-    GivenSource,
+    GivenValues,
     Record,
 )
 from lineage_service.newest_application import application_named
@@ -69,6 +69,8 @@ def _show(console: Console, explanation: Explanation) -> None:
     for line in _starts(explanation):
         print_line(console, line)
     print_line(console, plain(_size(explanation), "bold"))
+    for values in explanation.given_values:
+        print_line(console, plain(_given(values), "dim"))
     for (node_id, name), rows in groupby(explanation.rows, lambda row: (row.node_id, row.name)):
         print_line(console, Text(f"{_number(node_id)} ", "dim") + plain(name, "bold"))
         for row in rows:
@@ -80,8 +82,6 @@ def _show(console: Console, explanation: Explanation) -> None:
                 print_line(console, plain(f"  turn {number}", "dim") + line)
     for rule in explanation.rules:
         print_line(console, plain(_rule(rule), "dim"))
-    for source in explanation.given_sources:
-        print_line(console, plain(_given(source), "dim"))
 
 
 def _starts(explanation: Explanation) -> Iterator[Text]:
@@ -145,12 +145,15 @@ def _rule(rule: ExplanationRule) -> str:
     )
 
 
-def _given(source: GivenSource) -> str:
-    site = f" at {without_folders(source.call_site)}" if source.call_site else ""
-    path = "" if source.path is None else f" of {source.path}"
-    return (
-        f"{_number(source.node_id)} {source.name}{site}{path}: given; the program may have used values of it"
-    )
+def _given(values: GivenValues) -> str:
+    site = f" at {without_folders(values.call_site)}" if values.call_site else ""
+    if values.results is None:
+        path = "" if values.path is None else f" of {values.path}"
+        which = f"{_number(values.node_id)} {values.name}{site}{path}"
+    else:
+        results = "1 result" if values.results == 1 else f"{values.results:,} results"
+        which = f"{results} of {values.name}{site}"
+    return f"given: {which} (the program may have used values of it)"
 
 
 def _notes(explanation: Explanation, query: ExplanationQuery) -> Iterator[str]:

@@ -10,7 +10,7 @@ from lineage_service.lineage import (
     Explanation,
     ExplanationRule,
     ExplanationTurn,
-    GivenSource,
+    GivenValues,
     Node,
     Record,
 )
@@ -50,8 +50,8 @@ def explanation_of(index: LineageIndex, query: ExplanationQuery) -> Explanation:
         plain_total=_sources_in(index, starts) if query.plain and is_first else None,
         turns=tuple(_listed(turn, query.limit) for turn in lineage.turns) if is_first else (),
         rules=tuple(_rules(index, seen)) if is_first else (),
-        given_sources=tuple(
-            GivenSource(
+        given_values=tuple(
+            GivenValues(
                 node_id=node.node_id,
                 name=node.name,
                 call_site=node.call_site,

@@ -20,7 +20,6 @@ from lineage_service.lineage import (
     Explanation,
     ExplanationRule,
     ExplanationTurn,
-    GivenSource,
     Record,
 )
 from lineage_service.queries import ExplanationQuery, TraceQuery
@@ -29,6 +28,7 @@ from lineage_service.tracing.columns.time_budget import time_budget
 from lineage_service.tracing.explain import explainer, explanation
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.query.failures import FailureReader
+from lineage_service.tracing.query.given_values import given_values
 from lineage_service.tracing.query.local_traces import LocalTraces
 from lineage_service.tracing.query.open_applications import Opened
 from lineage_service.tracing.query.requested_columns import RequestedColumns
@@ -38,7 +38,7 @@ from lineage_service.tracing.query.shown_records import Show
 from lineage_service.tracing.query.shown_starts import shown_starts
 from lineage_service.tracing.query.trace_starts import TraceStarts
 from lineage_service.tracing.walk import cursors
-from lineage_service.tracing.walk.result import Position, nodes_before
+from lineage_service.tracing.walk.result import Position
 from lineage_service.tracing.walk.walk_cache import WalkCache
 from spark_agent import contract
 
@@ -120,7 +120,7 @@ class ExplanationReader:
             plain_total=plain,
             turns=turns,
             rules=tuple(_rule(opened, rule) for rule in explained.rules) if is_first else (),
-            given_sources=tuple(_given(opened, starts)),
+            given_values=tuple(given_values(opened, starts)),
             exact=exact,
             complete=application.complete and not doubts.are_unknown,
             reasons=tuple(reasons),
@@ -240,19 +240,6 @@ def _rule(opened: Opened, rule: explanation.Rule) -> ExplanationRule:
         kept=rule.kept,
         of=rule.of,
     )
-
-
-def _given(opened: Opened, starts: Sequence[Position]) -> Iterator[GivenSource]:
-    """The sources that lie on no way to the starts."""
-    behind = nodes_before(opened.graph.topology, (start.node for start in starts))
-    for node in sources_of(opened):
-        if node.number not in behind:
-            yield GivenSource(
-                node_id=contract.node_id(opened.application.application_id, node.number),
-                name=node.name,
-                call_site=node.call_site,
-                path=node.location or node.description or None,
-            )
 
 
 Rows = Mapping[int, Mapping[int, Integers]]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from tests.support.file_applications import APP as FAILED_APP
 from tests.support.file_applications import splits_of
 from tests.support.lineage_messages import APP, block, event, messages
 
-SOURCE, MERGE, SINK, STOP, RUN = 0, 1, 2, 3, 7
+SOURCE, MERGE, SINK, STOP, RUN = 0, 1, 12, 13, 7
 ROWS = ["1,17", "1,23", "2,40", "1,90", "2,8"]
 #: The input rows of each key; the last key has one of them.
 GROUPS = ((0, 1, 3), (2, 4))
@@ -36,8 +37,12 @@ def stored(
     exact: bool = True,
     ended: bool = True,
     seconds: float = 30.0,
+    actions: Mapping[int, tuple[str, str]] = MappingProxyType({}),
 ) -> LineageQueries:
-    """A job that merges the rows of `in.csv` by key; `winners` are (output, input), with sites."""
+    """A job that merges the rows of `in.csv` by key; `winners` are (output, input), with sites.
+
+    `actions`: number -> (name, call site) of further ones on the same rows.
+    """
     folder.mkdir(exist_ok=True)
     path = folder / "in.csv"
     path.write_text("".join(f"{row}\n" for row in ROWS))
@@ -54,6 +59,11 @@ def stored(
         node(MERGE, "reduceByKey", "operator", contract.FLOWS, **merge),
         node(SINK, "collect", "sink", contract.IDENTITY),
         node(STOP, "textFile", "source", contract.SOURCE, dataset=dataset(folder / "stop.txt")),
+        *(
+            node(number, name, "sink", contract.AGGREGATE, call_site=site)
+            for number, (name, site) in actions.items()
+        ),
+        *(event(contract.LINK, source=SOURCE, target=number) for number in actions),
         event(contract.LINK, source=SOURCE, target=MERGE),
         event(contract.LINK, source=MERGE, target=SINK),
         event(contract.PARTITIONS, node=SOURCE, partitions=splits_of(path)),
@@ -145,8 +155,32 @@ def test_a_concise_row_set_has_the_rows_of_the_explanation_and_they_become_files
 
 
 def test_a_source_off_the_way_is_given(tmp_path: Path) -> None:
-    (source,) = stored(tmp_path).explanation(APP, query_of(0)).given_sources
+    (source,) = stored(tmp_path).explanation(APP, query_of(0)).given_values
     assert (source.node_id, source.path) == (f"{APP}#{STOP}", str(tmp_path / "stop.txt"))
+
+
+def test_results_that_the_program_had_before_are_given_by_call_site(tmp_path: Path) -> None:
+    """Not what it saved or printed, and not what it had later."""
+    actions = {
+        3: ("takeSample", "kmeans.py:61"),
+        4: ("collect", "kmeans.py:73"),
+        5: ("foreach", "kmeans.py:70"),
+        6: ("collect", "kmeans.py:73"),
+        SINK + 2: ("count", "kmeans.py:90"),
+    }
+    *results, stop = stored(tmp_path, actions=actions).explanation(APP, query_of(0)).given_values
+    assert [(result.name, result.call_site, result.results, result.path) for result in results] == [
+        ("takeSample", "kmeans.py:61", 1, None),
+        ("collect", "kmeans.py:73", 2, None),
+    ]
+    assert [result.node_id for result in results] == [f"{APP}#3", f"{APP}#4"]
+    assert (stop.node_id, stop.results) == (f"{APP}#{STOP}", None)
+
+
+def test_nothing_is_given_of_a_row_that_was_only_read(tmp_path: Path) -> None:
+    query = ExplanationQuery(starts=(StartQuery(node=str(SOURCE), partition=0, offset=0),))
+    answer = stored(tmp_path, actions={3: ("collect", "kmeans.py:73")}).explanation(APP, query)
+    assert [values.results for values in answer.given_values] == [None]
 
 
 def test_pages_have_each_row_once_and_in_order(tmp_path: Path) -> None:

@@ -1,10 +1,10 @@
 // The few input rows that decided what a record is: by source, and turn by turn where a loop decided.
 
 import "./explanation.css";
-import type { ExplainedRow, Explanation, ExplanationRule, ExplanationTurn } from "../api";
+import type { ExplainedRow, Explanation, ExplanationRule, ExplanationTurn, GivenValues } from "../api";
 import { isAbort, Problem } from "../client";
 import { type Child, h, replace } from "../dom";
-import { count, nodeNumber, number } from "../format";
+import { callSite, count, nodeNumber, number } from "../format";
 import { groupBy } from "../groups";
 import { explanationHref, type ExplanationRoute, recordsHref, rowSetHref, traceHref, whyHref } from "../route";
 import { loading, notice, refusal, showFailure } from "../states";
@@ -95,6 +95,7 @@ function resultOf(explanation: Explanation, route: ExplanationRoute, plain: HTML
   return [
     h("p", { class: "size" }, h("strong", {}, sizeText(explanation)), plain),
     explanation.kind === "bound" && notice("caution", BOUND),
+    explanation.given.map((values) => givenOf(application, values)),
     !explanation.complete && notice("caution", "The lineage is not complete: rows may be missing."),
     explanation.reasons.map((reason) => notice("caution", reason)),
     [...groupBy(explanation.rows, ({ node_id: node }) => node)].map(([node, rows]) =>
@@ -103,17 +104,19 @@ function resultOf(explanation: Explanation, route: ExplanationRoute, plain: HTML
     explanation.next !== null && moreOf(explanation, route),
     loopsOf(explanation.turns).map((loop) => loopOf(application, loop)),
     explanation.rules.length > 0 && rulesOf(application, explanation.rules),
-    explanation.given.map(({ name, node_id: node, path }) =>
-      h(
-        "p",
-        { class: "soft" },
-        "Given, because the program may have used values of it: ",
-        h("a", { href: recordsHref(application, nodeNumber(node)) }, `${name} (${nodeNumber(node)})`),
-        path !== null && [" ", h("span", { class: "id" }, path)],
-      ),
-    ),
   ];
 }
+
+const givenOf = (application: string, { name, node_id: node, call_site: site, path, results }: GivenValues): Child =>
+  h(
+    "p",
+    { class: "soft" },
+    "Given, because the program may have used values of it: ",
+    results !== null && `${count(results, "result")} of `,
+    h("a", { href: recordsHref(application, nodeNumber(node)) }, `${name} (${nodeNumber(node)})`),
+    results !== null && site !== "" && ` at ${callSite(site)}`,
+    path !== null && [" ", h("span", { class: "id" }, path)],
+  );
 
 function sourceOf(application: string, node: string, rows: readonly ExplainedRow[]): HTMLElement {
   return h(

@@ -61,6 +61,7 @@ def test_people_read_the_rows_the_turns_and_what_was_left_out(
     assert capsys.readouterr().out.splitlines() == [
         "2 /data/labels/part-00000:1  1,17",
         "1 of 3 input rows (a plain trace: 3)",
+        "given: 3 textFile at labels.py:33 of /data/stop.txt (the program may have used values of it)",
         "0 textFile",
         "  /data/edges.csv:1  1,17",
         "loop at labels.py:31",
@@ -68,7 +69,6 @@ def test_people_read_the_rows_the_turns_and_what_was_left_out(
         "  turn 1  1 reduceByKey  0#0  key 1 (unchanged to turn 14)",
         "  turn 1  from  /data/edges.csv:1  1,17",
         "1 reduceByKey at labels.py:31: 1 of 3 inputs count, what its merges gave back",
-        "3 textFile at labels.py:33 of /data/stop.txt: given; the program may have used values of it",
     ]
 
 

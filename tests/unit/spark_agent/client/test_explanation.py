@@ -57,8 +57,10 @@ def test_what_decided_a_record_is_asked_for_once() -> None:
     )
     [rule] = explained.rules()
     assert str(rule) == "reduceByKey at /jobs/labels.py:31: 1 of 3 inputs count (winner)"
-    assert str(explained).splitlines()[:2] == [
+    assert explained.given_values == ["textFile at labels.py:33 of /data/stop.txt"]
+    assert str(explained).splitlines()[:3] == [
         "1 of 3 input rows (a plain trace: 3), concise",
+        "given: textFile at labels.py:33 of /data/stop.txt",
         "  /data/edges.csv:1  1,17",
     ]
     assert len(api.asked) == 1
