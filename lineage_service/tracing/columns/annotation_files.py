@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -77,17 +78,22 @@ class _RowGroup:
         )
         relation = table.column("relation").chunk(0)
         codes, names = relation.indices.to_numpy(), relation.dictionary.to_pylist()
-        order = np.lexsort((positions, codes, run, node))
-        if not bool(np.all(order[1:] > order[:-1])):
+        starts = _starts(node, run, codes)
+        streams = set(zip(node[starts].tolist(), run[starts].tolist(), codes[starts].tolist(), strict=True))
+        if len(streams) < len(starts) or not _ascend_between(starts, positions):
+            # Rarely: sorting takes longer than reading.
+            order = np.lexsort((positions, codes, run, node))
             node, run, codes = node[order], run[order], codes[order]
             positions, values = positions[order], values[order]
-        is_new = (node[1:] != node[:-1]) | (run[1:] != run[:-1]) | (codes[1:] != codes[:-1])
-        starts = [0, *(np.flatnonzero(is_new) + 1).tolist(), len(node)]
-        streams = {
-            (int(node[start]), int(run[start]), names[int(codes[start])]): slice(start, stop)
-            for start, stop in pairwise(starts)
-        }
-        return _Rows(streams, positions, values)
+            starts = _starts(node, run, codes)
+        return _Rows(
+            {
+                (int(node[start]), int(run[start]), names[int(codes[start])]): slice(start, stop)
+                for start, stop in pairwise([*starts.tolist(), len(node)])
+            },
+            positions,
+            values,
+        )
 
 
 class AnnotationFiles:
@@ -167,3 +173,18 @@ def _row_groups(path: str) -> Iterator[_RowGroup]:
             if column.path_in_schema in _BOUNDED and statistics is not None and statistics.has_min_max:
                 bounds[column.path_in_schema] = int(statistics.min), int(statistics.max)
         yield _RowGroup(path, metadata, number, bounds)
+
+
+def _starts(*columns: npt.NDArray[np.integer[Any]]) -> Integers:
+    """Where rows begin that differ from the row before in any of these columns."""
+    is_new = np.ones(len(columns[0]), bool)
+    is_new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    return np.flatnonzero(is_new)
+
+
+def _ascend_between(starts: Integers, positions: Integers) -> bool:
+    """Does each position lie behind the one before it, but at the starts?"""
+    is_behind = np.ones(len(positions), bool)
+    is_behind[1:] = positions[1:] > positions[:-1]
+    is_behind[starts] = True
+    return bool(is_behind.all())
