@@ -12,6 +12,7 @@ from typing import Protocol
 
 from lineage_service.errors import InvalidQueryError
 from lineage_service.lineage import (
+    Absence,
     Application,
     Choices,
     Comparison,
@@ -127,11 +128,30 @@ class ExplanationQuery:
     """The few rows of an application's sources that decided what some of its records are."""
 
     starts: tuple[StartQuery, ...]
+    #: Rows of inputs that are to be in the explanation, with what is joined with them.
+    demanded: tuple[StartQuery, ...] = ()
+    #: Also say what the two records of `starts` share, and which of them each row counts for.
+    same: bool = False
+    #: Also compare with the same records of this application, or with `compare_starts` of it.
+    compare: str | None = None
+    compare_starts: tuple[StartQuery, ...] = ()
+    #: Also give the rows as an expression: which are needed together, and which are alternatives.
+    how: bool = False
     #: Also count the rows of a plain trace, if that does not take long. With the first page only.
     plain: bool = True
     #: List at most this many rows, and as many records of each turn of a loop.
     limit: int = 100
     cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbsenceQuery:
+    """Why an operation has no record with a key. `node` is a node id or its number."""
+
+    node: str
+    key: str
+    #: Follow at most this many records with the key, of each operation that has it.
+    limit: int = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,6 +314,8 @@ class Queries(Protocol):
     def row_set(self, application_id: str, query: RowSetQuery) -> RowSet: ...
 
     def explanation(self, application_id: str, query: ExplanationQuery) -> Explanation: ...
+
+    def absence(self, application_id: str, query: AbsenceQuery) -> Absence: ...
 
     def values(self, application_id: str, record: str, node: str | None) -> Values: ...
 

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from lineage_service.lineage import (
+    Absence,
     Application,
     ChangedInput,
     Choices,
@@ -40,6 +41,7 @@ from lineage_service.lineage import (
 from lineage_service.queries import RecordQuery, TraceQuery
 
 __all__ = [
+    "ABSENCE_COLUMNS",
     "APPLICATION_COLUMNS",
     "CHOICE_COLUMNS",
     "COMPARE_COLUMNS",
@@ -56,6 +58,7 @@ __all__ = [
     "SUSPECT_COLUMNS",
     "TRACE_COLUMNS",
     "VALUE_COLUMNS",
+    "absence_lines",
     "application_lines",
     "choice_lines",
     "claim",
@@ -362,13 +365,30 @@ def row_set_lines(row_set: RowSet) -> Iterator[Line]:
             yield (*about, *cells)
 
 
-EXPLANATION_COLUMNS = ("node_id", "name", "record_id", "path", "row", "line", "text", "warning")
+EXPLANATION_COLUMNS = ("node_id", "name", "record_id", "path", "row", "line", "text", "warning", "of")
 
 
 def explanation_lines(explanation: Explanation) -> Iterator[Line]:
     """One for each input row of the page."""
     for row in explanation.rows:
-        yield row.node_id, row.name, row.record_id, row.path, row.row, row.line, row.text, row.warning
+        about = (row.node_id, row.name, row.record_id, row.path, row.row, row.line, row.text, row.warning)
+        yield (*about, None if row.counts_for is None else " ".join(row.counts_for))
+
+
+ABSENCE_COLUMNS = (
+    *("node_id", "name", "call_site", "record_id", "key", "ended", "ended_name", "ended_call_site", "why"),
+    *("exact", "reason"),
+)
+
+
+def absence_lines(absence: Absence) -> Iterator[Line]:
+    """One for each end of each record with the key. Of several candidates, each is a line."""
+    for holder in absence.holders:
+        about = (holder.node_id, holder.name, holder.call_site)
+        for row in holder.ended:
+            for end in _ends_of(row):
+                at = (None,) * 4 if end is None else (end.node_id, end.name, end.call_site, end.why)
+                yield (*about, row.record_id, absence.key, *at, claim(row.exact), row.reason)
 
 
 #: One line for each input row of a suspect; of one without, the suspect alone.

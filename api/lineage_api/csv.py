@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from starlette.responses import Response
 
 from lineage_service.lineage import (
+    Absence,
     Choices,
     Comparison,
     Contrast,
@@ -27,6 +28,7 @@ from lineage_service.lineage import (
 )
 from lineage_service.queries import RecordQuery, TraceQuery
 from lineage_service.result_tables import (
+    ABSENCE_COLUMNS,
     CHOICE_COLUMNS,
     COMPARE_COLUMNS,
     CONTRAST_COLUMNS,
@@ -40,6 +42,7 @@ from lineage_service.result_tables import (
     SLOW_COLUMNS,
     SUSPECT_COLUMNS,
     TRACE_COLUMNS,
+    absence_lines,
     choice_lines,
     claim,
     comparison_lines,
@@ -64,6 +67,7 @@ __all__ = [
     "MISSING_COLUMNS",
     "RECORD_COLUMNS",
     "TRACE_COLUMNS",
+    "absence_as_csv",
     "choices_as_csv",
     "comparison_as_csv",
     "contrast_as_csv",
@@ -113,6 +117,14 @@ def row_set_as_csv(row_set: RowSet) -> Response:
     if row_set.how:
         claims["Lineage-Warning"] = _in_header(row_set.how)
     return _response(ROW_SET_COLUMNS, row_set_lines(row_set), claims, None)
+
+
+def absence_as_csv(absence: Absence) -> Response:
+    """One line for each end of each record with the key."""
+    claims = {"Lineage-Complete": claim(absence.complete), "Lineage-Exact": claim(absence.exact)}
+    if absence.reasons:
+        claims["Lineage-Warning"] = _in_header(" ".join(absence.reasons))
+    return _response(ABSENCE_COLUMNS, absence_lines(absence), claims, None)
 
 
 def explanation_as_csv(explanation: Explanation) -> Response:

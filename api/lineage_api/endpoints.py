@@ -32,6 +32,7 @@ from lineage_api.dependencies import (
 )
 from lineage_api.etags import CACHEABLE, is_current
 from lineage_api.parameters import (
+    AbsenceParameters,
     ApplicationParameters,
     CompareParameters,
     CompareWithParameters,
@@ -273,6 +274,28 @@ def get_explanation(
     if csv.prefers_csv(accept):
         return _not_cached(csv.explanation_as_csv(result), link)
     return _json(result, {"Vary": "Accept", **link})
+
+
+@router.get(
+    "/api/applications/{app}/absence",
+    tags=["traces"],
+    response_model=lineage.Absence,
+    responses=_csv() | _problems(404, 500, 503, 504),
+)
+def get_absence(
+    queries: QueryService,
+    app: ApplicationName,
+    parameters: Annotated[AbsenceParameters, Query()],
+    accept: Accept = None,
+) -> Response:
+    """Why an operation has no record with a key: the last operations that have it, and where it ended.
+
+    A key that the operation has is refused: ask for its explanation.
+    """
+    result = queries.absence(app, parameters.query())
+    if csv.prefers_csv(accept):
+        return _not_cached(csv.absence_as_csv(result))
+    return _json(result, {"Vary": "Accept"})
 
 
 @router.get(

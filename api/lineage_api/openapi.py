@@ -66,6 +66,7 @@ _HEADERS_OF = {
     "list_datasets": ("Link", "Lineage-Total", "Lineage-Next"),
     "get_dataset": ("Link", "Lineage-Total", "Lineage-Next"),
     "get_row_set": ("Lineage-Complete", "Lineage-Exact", "Lineage-Warning"),
+    "get_absence": ("Lineage-Complete", "Lineage-Exact", "Lineage-Warning"),
     "get_explanation": (
         *("Link", "Lineage-Complete", "Lineage-Exact", "Lineage-Truncated", "Lineage-Total"),
         *("Lineage-Warning", "Lineage-Next"),

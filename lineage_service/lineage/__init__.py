@@ -6,6 +6,7 @@ its OpenAPI document and the types of the page are made from these classes. Comm
 Knows nothing of HTTP, of stores or of how a trace is found.
 """
 
+from lineage_service.lineage.absences import Absence, KeyedOperation, KeyHolder, OtherSide
 from lineage_service.lineage.applications import (
     ActionState,
     Application,
@@ -14,6 +15,7 @@ from lineage_service.lineage.applications import (
     ApplicationState,
     NodeError,
 )
+from lineage_service.lineage.compared_explanations import ComparedExplanation
 from lineage_service.lineage.comparisons import ChangedInput, ChangedRow, ComparedRow, ComparedRun, Comparison
 from lineage_service.lineage.datasets import (
     DatasetGraph,
@@ -26,8 +28,9 @@ from lineage_service.lineage.datasets import (
     DatasetUseState,
     DatasetWrite,
 )
+from lineage_service.lineage.derivations import HowDerivation, HowFact, HowGraph
+from lineage_service.lineage.explained_rows import DemandedRow, ExplainedRow, InputRecord, WayRecord
 from lineage_service.lineage.explanations import (
-    ExplainedRow,
     Explanation,
     ExplanationKind,
     ExplanationRule,
@@ -39,6 +42,13 @@ from lineage_service.lineage.failures import FailedRecord, Failure, Failures
 from lineage_service.lineage.graphs import Edge, Graph, Node
 from lineage_service.lineage.influences import Influence, InfluenceWay, InfluentialRow
 from lineage_service.lineage.lags import ApplicationLag, GroupLag, Lag, PartitionLag
+from lineage_service.lineage.meetings import (
+    ExplainedSide,
+    Meeting,
+    MeetingPoint,
+    MeetingSide,
+    SharedText,
+)
 from lineage_service.lineage.missing_rows import (
     AskedInput,
     Duplicate,
@@ -97,6 +107,7 @@ from lineage_service.lineage.traces import (
 )
 
 __all__ = [
+    "Absence",
     "ActionState",
     "Application",
     "ApplicationError",
@@ -111,6 +122,7 @@ __all__ = [
     "Choice",
     "Choices",
     "Column",
+    "ComparedExplanation",
     "ComparedRow",
     "ComparedRun",
     "Comparison",
@@ -125,10 +137,12 @@ __all__ = [
     "DatasetUseState",
     "DatasetWrite",
     "Datasets",
+    "DemandedRow",
     "Direction",
     "Duplicate",
     "Edge",
     "ExplainedRow",
+    "ExplainedSide",
     "Explanation",
     "ExplanationKind",
     "ExplanationRule",
@@ -142,16 +156,26 @@ __all__ = [
     "GivenValues",
     "Graph",
     "GroupLag",
+    "HowDerivation",
+    "HowFact",
+    "HowGraph",
     "Influence",
     "InfluenceWay",
     "InfluentialRow",
+    "InputRecord",
+    "KeyHolder",
+    "KeyedOperation",
     "Lag",
     "Materialized",
+    "Meeting",
+    "MeetingPoint",
+    "MeetingSide",
     "MissedOutput",
     "Missing",
     "MissingRow",
     "Node",
     "NodeError",
+    "OtherSide",
     "OutputDifferences",
     "PartitionLag",
     "ReachedRow",
@@ -174,6 +198,7 @@ __all__ = [
     "RowSetSource",
     "RowSetSplit",
     "SharedProperty",
+    "SharedText",
     "Sift",
     "SiftedRow",
     "Slow",
@@ -197,5 +222,6 @@ __all__ = [
     "ValueStep",
     "Values",
     "Verdict",
+    "WayRecord",
     "doc",
 ]

@@ -5,30 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from lineage_service.lineage.compared_explanations import ComparedExplanation
+from lineage_service.lineage.derivations import HowGraph
+from lineage_service.lineage.explained_rows import DemandedRow, ExplainedRow
+from lineage_service.lineage.meetings import Meeting
 from lineage_service.lineage.records import Record
 from lineage_service.lineage.results import Result, doc
 from lineage_service.lineage.traces import TraceStart
 
 ExplanationKind = Literal["concise", "bound"]
 ExplanationRuleName = Literal["winner", "unchanged"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainedRow(Result):
-    """An input record of an explanation, with the row of a file that it is."""
-
-    node_id: str = field(metadata=doc("The source: `APPLICATION_ID#NUMBER`."))
-    name: str = field(metadata=doc("The operation, for example `textFile`."))
-    record_id: str = field(metadata=doc("Its id there: `read#PARTITION#ROW`."))
-    path: str | None = field(metadata=doc("Path of the file; null if it is no row of a file."))
-    row: int | None = field(metadata=doc("Counted from 0, header lines included; or null."))
-    line: int | None = field(metadata=doc("`row` + 1, for people; or null."))
-    text: str | None = field(
-        metadata=doc("The row; without a file its captured value or key. Null if neither can be read.")
-    )
-    warning: str | None = field(
-        metadata=doc("Why the text may not be what the job read, and what to do; else null.")
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,3 +109,32 @@ class Explanation(Result):
     )
     reasons: tuple[str, ...] = field(metadata=doc("What is not known, and why it is not smaller."))
     next: str | None = field(metadata=doc("`cursor` of the next page of rows; null on the last."))
+    same: Meeting | None = field(
+        default=None,
+        metadata=doc("With `same`, and the first page: what the two records share.", omit_none=True),
+    )
+    demanded: tuple[DemandedRow, ...] | None = field(
+        default=None,
+        metadata=doc(
+            "With `with`, and the first page: the demanded rows, and how they lead to the start.",
+            omit_none=True,
+        ),
+    )
+    how: str | None = field(
+        default=None,
+        metadata=doc(
+            "With `how`, and the first page: the rows as an expression. `·` joins rows that are needed "
+            "together, `+` alternatives. Each record that is explained has a line.",
+            omit_none=True,
+        ),
+    )
+    how_graph: HowGraph | None = field(
+        default=None, metadata=doc("With `how`, and the first page: the same as a graph.", omit_none=True)
+    )
+    compared: ComparedExplanation | None = field(
+        default=None,
+        metadata=doc(
+            "With `compare`, and the first page: the same record in another run, and which rows differ.",
+            omit_none=True,
+        ),
+    )

@@ -21,6 +21,7 @@ from lineage_service.errors import (
     UnknownApplicationError,
 )
 from lineage_service.lineage import (
+    Absence,
     Application,
     Choices,
     Comparison,
@@ -41,8 +42,9 @@ from lineage_service.lineage import (
     TracedNode,
     Values,
 )
-from lineage_service.newest_application import LAST
+from lineage_service.newest_application import LAST, application_named
 from lineage_service.queries import (
+    AbsenceQuery,
     CompareQuery,
     ContrastQuery,
     DatasetQuery,
@@ -56,6 +58,8 @@ from lineage_service.queries import (
     SuspectsQuery,
     TraceQuery,
 )
+from lineage_service.testing.memory.absences import absence_of
+from lineage_service.testing.memory.compared_explanations import compared_with
 from lineage_service.testing.memory.compared_rows import compared_run, sink_rows, uncommon
 from lineage_service.testing.memory.dataset_uses import details_of, uses_of
 from lineage_service.testing.memory.explanations import explanation_of
@@ -335,8 +339,15 @@ class MemoryQueries:
     def row_set(self, application_id: str, query: RowSetQuery) -> RowSet:
         return row_set_of(self._index(application_id), query)
 
+    def absence(self, application_id: str, query: AbsenceQuery) -> Absence:
+        return absence_of(self._index(application_id), query)
+
     def explanation(self, application_id: str, query: ExplanationQuery) -> Explanation:
-        return explanation_of(self._index(application_id), query)
+        explanation = explanation_of(self._index(application_id), query)
+        if query.compare is None or query.cursor is not None:
+            return explanation
+        other = self._index(application_named(self, query.compare))
+        return replace(explanation, compared=compared_with(explanation, other, query))
 
     def values(self, application_id: str, record: str, node: str | None) -> Values:
         """The captured values on the record's lineage path, its origins first."""

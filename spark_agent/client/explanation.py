@@ -5,12 +5,18 @@ Asks the HTTP API of the service, and runs nothing. For its users: docs/explanat
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from spark_agent.client import frames
+from spark_agent.client.absence import Absence, absence_of
+from spark_agent.client.application import normal_path
+from spark_agent.client.compared_explanation import ComparedExplanation, compared_of
+from spark_agent.client.demanded_row import DemandedRow, demanded_row_of
+from spark_agent.client.explained_pair import Meeting, meeting_of, query_of_pair
 from spark_agent.client.http import PAGE, TraceError
 from spark_agent.client.lineage_records import LineageRecords
 from spark_agent.client.trace import trace
@@ -40,9 +46,12 @@ class InputRow:
     row: int | None
     text: str | None
     warning: str | None
+    #: With `same`: which of the two records it counts for, `A`, `B` or both.
+    of: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         place = self.record if self.path is None or self.row is None else f"{self.path}:{self.row + 1}"
+        place = f"{' '.join(self.of)}  {place}" if self.of else place
         return place if self.text is None else f"{place}  {self.text}"
 
 
@@ -99,25 +108,59 @@ class Explanation:
     """Records, and what decided them. Immutable; the service is asked once, when something is needed."""
 
     records: LineageRecords
+    #: Explained together with these, by `same`.
+    _others: LineageRecords | None = None
+    #: (path, row) of rows that it must have, by `demand`.
+    _demanded: tuple[tuple[str, int], ...] = ()
     _answers: list[dict[str, Any]] = field(default_factory=list, compare=False, repr=False)
 
     # -- choosing ------------------------------------------------------------------------------------
 
     def row(self, row: int) -> Explanation:
         """Of row `row` of the file, counted from 0, header lines too."""
-        return Explanation(self.records.row(row))
+        return self._of(self.records.row(row))
 
     def at(self, partition: int, offset: int) -> Explanation:
         """Of the record at a place of the RDD's partitions."""
-        return Explanation(self.records.at(partition, offset))
+        return self._of(self.records.at(partition, offset))
 
     def key(self, key: str) -> Explanation:
         """Of the records with this key."""
-        return Explanation(self.records.key(key))
+        return self._of(self.records.key(key))
 
     def filter(self, predicate: Callable[[str], Any]) -> Explanation:
         """Of the records whose text `predicate` takes."""
-        return Explanation(self.records.filter(predicate))
+        return self._of(self.records.filter(predicate))
+
+    def same(self, other: Explanation) -> Explanation:
+        """Why this record, A, and another one, B, have the same key or value.
+
+        `explain(labels).key("9913").same(explain(labels).key("17")).meeting` says where they meet. Raises
+        TraceError for records of two applications.
+        """
+        if other.records.application.id != self.records.application.id:
+            raise TraceError("both records must be of one application")
+        return Explanation(self.records, other.records, self._demanded)
+
+    def absent(self, key: str) -> Absence:
+        """Why these records have none with this key. Raises TraceError, also if one has it."""
+        application = self.records.application
+        return absence_of(
+            application.client.get(
+                "applications", application.id, "absence", node=self.records.node_of_keys(), key=key
+            )
+        )
+
+    def demand(self, path: str, row: int) -> Explanation:
+        """The same with row `row` of an input file, counted from 0, and with what was joined with it.
+
+        `demanded` says whether and how the row leads to these records.
+        """
+        demanded = (*self._demanded, (normal_path(path), row))
+        return Explanation(self.records, self._others, demanded)
+
+    def _of(self, records: LineageRecords) -> Explanation:
+        return Explanation(records, self._others, self._demanded)
 
     # -- what decided them ---------------------------------------------------------------------------
 
@@ -142,6 +185,20 @@ class Explanation:
             raise TraceError("some of these records are no rows of files: collect() has them")
         return frames.rows_of_files(named)
 
+    def compared(self, application: str) -> ComparedExplanation:
+        """With the same records of another run: which rows explain them in one of the two alone.
+
+        They are found by their keys or texts. Raises TraceError, also where there are none.
+        """
+        return compared_of(self._ask(None, compare=application)["compared"])
+
+    def how(self) -> str:
+        """The rows as an expression: `·` for rows that are needed together, `+` for alternatives.
+
+        A line for each record that is explained. Rows beyond 200 are an ellipsis.
+        """
+        return str(self._ask(None, how="true")["how"])
+
     def turns(self) -> list[Turn]:
         """What the turns of loops gave on the way, loop by loop."""
         return [_turn(turn) for turn in self._first()["turns"]]
@@ -150,6 +207,17 @@ class Explanation:
         """What left rows out, by operation."""
         names = ("name", "call_site", "rule", "kept", "of")
         return [Rule(**{name: rule[name] for name in names}) for rule in self._first()["rules"]]
+
+    @property
+    def meeting(self) -> Meeting | None:
+        """With `same`: what the two records share. Else None."""
+        same = self._first().get("same")
+        return None if same is None else meeting_of(same)
+
+    @property
+    def demanded(self) -> list[DemandedRow]:
+        """The rows of `demand`."""
+        return [demanded_row_of(row) for row in self._first().get("demanded", ())]
 
     @property
     def kind(self) -> str:
@@ -193,8 +261,10 @@ class Explanation:
         size = f"{answer['total']:,}{of} input rows{plain}, {answer['kind']}"
         shown = answer["rows"][:_MOST_SHOWN]
         more = answer["total"] - len(shown)
-        lines = [size, *(f"given: {values}" for values in self.given_values)]
+        met = [] if self.meeting is None else [str(self.meeting)]
+        lines = [*met, size, *(f"given: {values}" for values in self.given_values)]
         lines += [*(f"  {_row(row)}" for row in shown), *([f"  and {more:,} more"] if more else [])]
+        lines += map(str, self.demanded)
         lines += [f"  {turn}" for turn in self.turns()]
         return "\n".join([*lines, *answer["reasons"]])
 
@@ -210,10 +280,15 @@ class Explanation:
             self._answers.append(self._ask(cursor))
         return self._answers
 
-    def _ask(self, cursor: str | None) -> dict[str, Any]:
+    def _ask(self, cursor: str | None, **more: str) -> dict[str, Any]:
         application = self.records.application
         starts = self.records.chosen_starts("the records to explain")
-        query = query_of_all(starts)
+        demanded = [{"path": path, "row": row} for path, row in self._demanded]
+        demands = {"with": json.dumps(demanded)} if demanded else {}
+        if self._others is None:
+            query = query_of_all(starts)
+        else:
+            query = query_of_pair(starts, self._others.chosen_starts("the second record"))
         if query is None:
             raise TraceError(f"{len(starts):,} records are too many for one query: choose fewer")
         return application.client.get(
@@ -221,9 +296,11 @@ class Explanation:
             application.id,
             "explanation",
             **query,
+            **demands,
+            **more,
             limit=PAGE,
             cursor=cursor,
-            plain="false" if cursor else None,
+            plain="false" if cursor or more else None,
         )
 
 
@@ -238,6 +315,7 @@ def _row(answer: Mapping[str, Any]) -> InputRow:
         row=answer["row"],
         text=answer["text"],
         warning=answer["warning"],
+        of=tuple(answer.get("of", ())),
     )
 
 

@@ -280,6 +280,14 @@ class LineageRecords:
             raise TraceError(f"choose {which}: with row(), key(), at() or filter()")
         return chosen._starts
 
+    def node_of_keys(self) -> str:
+        """The id of the one operation whose records these are. Raises TraceError."""
+        self._check()
+        if len(self._node_ids) != 1:
+            raise TraceError(f"these are records of {len(self._node_ids):,} operations: name one RDD")
+        [node_id] = self._node_ids
+        return node_id
+
     def _is_of_sink(self) -> bool:
         nodes = self._application.nodes
         return all(nodes[node_id]["kind"] == "sink" for node_id in self._node_ids)

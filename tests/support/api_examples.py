@@ -58,6 +58,7 @@ COMPARED = {
     "compare_with": "/api/applications/monday/compare?with=tuesday",
 }
 ROW_SET = f"{BASE}/rowset?path=FOLDER/sums.csv&row=0"
+ABSENCE = f"{BASE}/absence?node=3&key=West"
 EXPLANATION = f"{BASE}/explanation?path=FOLDER/sums.csv&row=0"
 RECORDS = f"{BASE}/nodes/0/records?text=paid&limit=2"
 DATASETS, DATASET = "/api/datasets?text=sums", "/api/dataset?name=orders.csv"
@@ -72,6 +73,7 @@ ASKED = {
     "trace_of_dataset": ROWS,
     "get_row_set": ROW_SET,
     "get_explanation": EXPLANATION,
+    "get_absence": ABSENCE,
     "get_missing": MISSING,
     "missing_of": MISSING_OF,
     "put_trace_into_neo4j": TRACE.replace("/trace?", "/trace/graph?"),
@@ -88,6 +90,7 @@ CSV = {
     "trace_of_dataset": ROWS,
     "get_row_set": ROW_SET,
     "get_explanation": EXPLANATION,
+    "get_absence": ABSENCE,
     "get_missing": MISSING,
     "missing_of": MISSING_OF,
     "list_datasets": DATASETS,

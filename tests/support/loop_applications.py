@@ -27,6 +27,8 @@ class Explained:
     rows: set[Place] = field(default_factory=set)
     until: dict[Place, int] = field(default_factory=dict)
     turn_of_row: dict[Place, int] = field(default_factory=dict)
+    #: All records that explain something, those of files and those between.
+    passed: set[Place] = field(default_factory=set, compare=False)
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,16 @@ class LoopApplication:
     def rows_before(self, places: Iterable[Place]) -> set[Place]:
         """The rows of files of a plain trace."""
         return {before for place in places for before in self.all_before(place) if not self.made[before]}
+
+    def hops_before(self, places: Iterable[Place]) -> dict[Place, int]:
+        """Of all that some records were made of: how many records back, by the shortest way."""
+        hops = dict.fromkeys(places, 0)
+        layer = list(hops)
+        while layer:
+            layer = [before for place in layer for before in sorted(self.made[place]) if before not in hops]
+            hops |= dict.fromkeys(layer, max(hops.values()) + 1)
+            layer = list(dict.fromkeys(layer))
+        return hops
 
     def same_before(self, place: Place) -> Place | None:
         """The same record in the version before, if the record was made of it, too."""
@@ -128,6 +140,7 @@ class LoopApplication:
                     todo.append((same, until, None))
                     continue
                 found.until[place] = max(until, found.until.get(place, 0))
+            found.passed.add(place)
             if not self.made[place]:
                 found.rows.add(place)
                 if turn is not None:

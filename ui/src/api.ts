@@ -1,6 +1,19 @@
 // Types of the API's answers, from its OpenAPI document.
 // Do not edit: `python -m scripts.page_types` makes this file.
 
+/** Why an operation has no record with a key. */
+export interface Absence {
+  application_id: string;
+  name: string;
+  asked: KeyedOperation;
+  key: string;
+  holders: KeyHolder[];
+  without: KeyedOperation[];
+  exact: boolean;
+  complete: boolean;
+  reasons: string[];
+}
+
 /** One Spark application. */
 export interface Application {
   application_id: string;
@@ -132,6 +145,22 @@ export interface Column {
   type: string;
   nullable: boolean | null;
   fields: Column[];
+}
+
+/** The other run, and the rows that explain a record in one of the two alone. */
+export interface ComparedExplanation {
+  application_id: string;
+  name: string;
+  starts: TraceStart[];
+  total: number;
+  same: number;
+  gone: ExplainedRow[];
+  gone_total: number;
+  new: ExplainedRow[];
+  new_total: number;
+  exact: boolean;
+  complete: boolean;
+  reasons: string[];
 }
 
 /** A row that only one of the runs wrote. */
@@ -284,6 +313,22 @@ export interface Datasets {
   unread_applications: number;
 }
 
+/** A row that was demanded, and whether and how it leads to the records that are explained. */
+export interface DemandedRow {
+  node_id: string;
+  name: string;
+  record_id: string;
+  path: string | null;
+  row: number | null;
+  line: number | null;
+  text: string | null;
+  warning: string | null;
+  in_trace: boolean;
+  exact: boolean;
+  way: WayRecord[];
+  note: string;
+}
+
 /** An operation that made one record of several equal rows of an input. */
 export interface Duplicate {
   node_id: string;
@@ -314,6 +359,14 @@ export interface ExplainedRow {
   line: number | null;
   text: string | null;
   warning: string | null;
+  of?: ("A" | "B")[] | null;
+  demanded?: boolean | null;
+}
+
+/** One of two records that are explained together. A key may stand for several. */
+export interface ExplainedSide {
+  starts: TraceStart[];
+  total: number;
 }
 
 /** The input rows that decided what some records are. Nothing was run to find them. */
@@ -334,6 +387,11 @@ export interface Explanation {
   verified: null;
   reasons: string[];
   next: string | null;
+  same?: Meeting | null;
+  demanded?: DemandedRow[] | null;
+  how?: string | null;
+  how_graph?: HowGraph | null;
+  compared?: ComparedExplanation | null;
 }
 
 /** Why the explanation is smaller than the trace at an operation. */
@@ -444,6 +502,32 @@ export interface Health {
   status: "ok";
 }
 
+/** An operation that gave a fact of others, which it needed together. */
+export interface HowDerivation {
+  fact: number;
+  node_id: string;
+  name: string;
+  inputs: number[];
+}
+
+/** A record. Records of the turns of a loop that are the same are one fact. */
+export interface HowFact {
+  fact: number;
+  node_id: string;
+  name: string;
+  record: Record;
+  loop: string | null;
+  first_turn: number | null;
+  last_turn: number | null;
+}
+
+/** Facts, and the derivations that lead from one to another. */
+export interface HowGraph {
+  facts: HowFact[];
+  derivations: HowDerivation[];
+  truncated: boolean;
+}
+
 /** How much an output row of an application moves without each of the input rows that it was made of. */
 export interface Influence {
   influence: string;
@@ -480,6 +564,26 @@ export interface InvalidField {
   message: string;
 }
 
+/** One of the last operations with the key, and what became of its records with the key. */
+export interface KeyHolder {
+  node_id: string;
+  name: string;
+  call_site: string;
+  total: number;
+  records: Record[];
+  ended: MissingRow[];
+  other_sides: OtherSide[];
+  became: Record[];
+  became_total: number;
+}
+
+/** An operation, the keys of whose records are known. */
+export interface KeyedOperation {
+  node_id: string;
+  name: string;
+  call_site: string;
+}
+
 /** The lag of the stores. */
 export interface Lag {
   group: GroupLag;
@@ -493,6 +597,26 @@ export interface Materialized {
   links: number;
   truncated: boolean;
   query: string;
+}
+
+/** What two records, A and B, have in common. */
+export interface Meeting {
+  equal: boolean | null;
+  shared: SharedText[];
+  a: ExplainedSide;
+  b: ExplainedSide;
+  both_total: number;
+  meets: MeetingPoint | null;
+}
+
+/** The last operation with records that both explanations need. */
+export interface MeetingPoint {
+  node_id: string;
+  name: string;
+  loop: string | null;
+  turn: number | null;
+  total: number;
+  records: Record[];
 }
 
 /** A sink, named for people. */
@@ -561,6 +685,14 @@ export interface NodeError {
   type: string;
   message: string;
   frame: string | null;
+}
+
+/** The other input of a join or a subtraction at which records ended. */
+export interface OtherSide {
+  node_id: string;
+  name: string;
+  call_site: string;
+  has_key: boolean | null;
 }
 
 /** How what one sink wrote differs from what it wrote in the original. */
@@ -769,6 +901,12 @@ export interface SharedProperty {
   score: number;
   g: number;
   unusual: boolean;
+}
+
+/** A text that both records have. */
+export interface SharedText {
+  what: string;
+  text: string;
 }
 
 /** The smallest part of an application's input that still fails. */
@@ -1009,4 +1147,13 @@ export interface Values {
   captured: boolean;
   how: string;
   steps: ValueStep[];
+}
+
+/** A record on the way from a demanded row to a record that is explained. */
+export interface WayRecord {
+  node_id: string;
+  name: string;
+  loop: string | null;
+  turn: number | null;
+  record: Record;
 }

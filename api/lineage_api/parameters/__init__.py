@@ -4,6 +4,7 @@ Every text has a maximum length and every number a range, so that nothing unboun
 contain no control characters. Unknown parameters are refused: a misspelt filter must not be ignored.
 """
 
+from lineage_api.parameters.absences import AbsenceParameters
 from lineage_api.parameters.applications import ApplicationParameters
 from lineage_api.parameters.comparisons import CompareParameters, CompareWithParameters
 from lineage_api.parameters.datasets import DatasetParameters, DatasetsParameters
@@ -17,6 +18,7 @@ from lineage_api.parameters.traces import DatasetTraceParameters, TraceParameter
 
 __all__ = [
     "MAX_LIMIT",
+    "AbsenceParameters",
     "ApplicationId",
     "ApplicationParameters",
     "CompareParameters",

@@ -9,6 +9,14 @@ from itertools import groupby
 from rich.console import Console
 from rich.text import Text
 
+from lineage_service.cli.query.absence import absence_notes, absence_of, add_absent, show_absence
+from lineage_service.cli.query.compared_explanation import (
+    add_compare,
+    compared_starts_of,
+    show_compared,
+)
+from lineage_service.cli.query.demanded import add_demanded, demanded_of, show_demanded
+from lineage_service.cli.query.explained_pair import add_same, holders_of, pair_of, show_meeting
 from lineage_service.cli.query.output import Output, add_format_flags, plain, print_line, without_folders
 from lineage_service.cli.query.records import line_of
 from lineage_service.cli.query.start import add_application, add_page_flags, store_queries
@@ -23,13 +31,20 @@ from lineage_service.lineage import (
 )
 from lineage_service.newest_application import application_named
 from lineage_service.queries import ExplanationQuery
-from lineage_service.result_tables import EXPLANATION_COLUMNS, explanation_lines
+from lineage_service.result_tables import (
+    ABSENCE_COLUMNS,
+    EXPLANATION_COLUMNS,
+    absence_lines,
+    explanation_lines,
+)
 from lineage_service.settings import Settings
 
 __all__ = ["command", "configure"]
 
 #: Records that are explained, and records and rows of one turn, that are shown.
 _MOST_STARTS, _MOST_OF_TURN = 20, 3
+#: The key is nowhere.
+_NOTHING = 3
 _KEPT_BY = {
     "winner": "what its merges gave back",
     "unchanged": "the same records a turn before",
@@ -39,7 +54,16 @@ _KEPT_BY = {
 def configure(parser: argparse.ArgumentParser) -> None:
     add_application(parser)
     add_starts(parser)
+    add_same(parser)
+    add_demanded(parser)
+    add_compare(parser)
+    add_absent(parser)
     add_page_flags(parser, "and as many records of each turn of a loop", "rows")
+    parser.add_argument(
+        "--how",
+        action="store_true",
+        help="also say which of the rows are needed together, and which are alternatives",
+    )
     parser.add_argument("--no-plain", action="store_true", help="do not count the rows of a plain trace")
     add_format_flags(parser)
 
@@ -47,8 +71,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """Raises LineageError."""
     output = Output(options)
+    if options.absent is not None:
+        return _absence(settings, options, output)
     query = ExplanationQuery(
-        starts=start_queries(options),
+        starts=start_queries(options) if options.same is None else pair_of(options),
+        same=options.same is not None,
+        demanded=demanded_of(options),
+        compare=options.compare,
+        compare_starts=compared_starts_of(options),
+        how=options.how,
         plain=not options.no_plain,
         limit=options.limit,
         cursor=options.cursor,
@@ -65,23 +96,55 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     return 0
 
 
+def _absence(settings: Settings, options: argparse.Namespace, output: Output) -> int:
+    """Raises LineageError."""
+    asked = absence_of(options)
+    with output.working("looking"), store_queries(settings) as queries:
+        absence = queries.absence(application_named(queries, options.application), asked)
+    output.give(
+        absence,
+        ABSENCE_COLUMNS,
+        absence_lines(absence),
+        lambda console: show_absence(console, absence),
+        list(absence_notes(absence)),
+    )
+    return 0 if absence.holders else _NOTHING
+
+
 def _show(console: Console, explanation: Explanation) -> None:
-    for line in _starts(explanation):
-        print_line(console, line)
+    if explanation.same is not None:
+        show_meeting(console, explanation.same)
+    else:
+        for line in _starts(explanation):
+            print_line(console, line)
     print_line(console, plain(_size(explanation), "bold"))
     for values in explanation.given_values:
         print_line(console, plain(_given(values), "dim"))
+    _show_rows(console, explanation)
+    for expression in (explanation.how or "").splitlines():
+        print_line(console, plain("how  ", "bold") + plain(expression))
+    show_demanded(console, explanation.demanded or ())
+    _show_turns(console, explanation)
+    if explanation.compared is not None:
+        show_compared(console, explanation.compared)
+    for rule in explanation.rules:
+        print_line(console, plain(_rule(rule), "dim"))
+
+
+def _show_rows(console: Console, explanation: Explanation) -> None:
     for (node_id, name), rows in groupby(explanation.rows, lambda row: (row.node_id, row.name)):
         print_line(console, Text(f"{_number(node_id)} ", "dim") + plain(name, "bold"))
         for row in rows:
-            print_line(console, Text("  ") + _row(row))
+            mark = Text("+ " if row.demanded else "  ", "bold")
+            print_line(console, mark + holders_of(row) + _row(row))
+
+
+def _show_turns(console: Console, explanation: Explanation) -> None:
     for loop, turns in groupby(explanation.turns, lambda turn: turn.loop):
         print_line(console, plain(f"loop at {without_folders(loop)}", "bold"))
         for number, of_turn in groupby(turns, lambda turn: turn.turn):
             for line in _turn(list(of_turn)):
                 print_line(console, plain(f"  turn {number}", "dim") + line)
-    for rule in explanation.rules:
-        print_line(console, plain(_rule(rule), "dim"))
 
 
 def _starts(explanation: Explanation) -> Iterator[Text]:
@@ -160,6 +223,7 @@ def _notes(explanation: Explanation, query: ExplanationQuery) -> Iterator[str]:
     if explanation.kind == "bound":
         yield "This is an upper bound: not all of these rows need to have decided it."
     yield from explanation.reasons
+    yield from () if explanation.compared is None else explanation.compared.reasons
     if explanation.plain_total is None and query.plain and query.cursor is None:
         yield "The rows of a plain trace were not counted within a second. Ask again, and the count goes on."
     if explanation.next is not None:

@@ -11,13 +11,18 @@ from lineage_service.lineage import (
     ExplanationRule,
     ExplanationTurn,
     GivenValues,
+    MeetingSide,
     Node,
     Record,
 )
 from lineage_service.queries import ExplanationQuery, TraceQuery
+from lineage_service.testing.memory.decisions import decisive
+from lineage_service.testing.memory.demanded_rows import demanded_rows, joined_with
+from lineage_service.testing.memory.derivations import how_of
 from lineage_service.testing.memory.lineages import LineageIndex, hash_of, skipped
+from lineage_service.testing.memory.meetings import ExplainedPair
 from lineage_service.testing.memory.reach import trace_starts
-from lineage_service.testing.memory.row_sets import decisive, nodes_behind, origins, starts_of
+from lineage_service.testing.memory.row_sets import nodes_behind, origins, starts_of
 
 __all__ = ["explanation_of"]
 
@@ -30,7 +35,9 @@ def explanation_of(index: LineageIndex, query: ExplanationQuery) -> Explanation:
     application = lineage.application
     trace = TraceQuery(direction="backward", starts=query.starts, limit=query.limit)
     start_node, starts = starts_of(index, trace)
-    seen, is_first = decisive(index, starts), query.cursor is None
+    pair = ExplainedPair.of(index, query) if query.same else None
+    demanded = joined_with(index, query, starts) if query.demanded else set()
+    seen, is_first = decisive(index, {*starts, *demanded}), query.cursor is None
     behind = nodes_behind(lineage.graph, {index.records[start][0].node_id for start in starts})
     sources = sorted(
         (node for node in index.nodes.values() if node.kind == "source"), key=lambda node: node.node
@@ -44,7 +51,13 @@ def explanation_of(index: LineageIndex, query: ExplanationQuery) -> Explanation:
         application_id=application.application_id,
         name=application.name,
         starts=tuple(trace_starts(index, start_node, starts, trace)),
-        rows=tuple(_row(node, record) for node, record in rows[first : first + query.limit]),
+        rows=tuple(
+            replace(
+                _row(node, record, None if pair is None else pair.holders(_hash(node, record))),
+                demanded=True if _hash(node, record) in demanded else None,
+            )
+            for node, record in rows[first : first + query.limit]
+        ),
         total=len(rows),
         of=None if None in counts else sum(count or 0 for count in counts),
         plain_total=_sources_in(index, starts) if query.plain and is_first else None,
@@ -64,6 +77,9 @@ def explanation_of(index: LineageIndex, query: ExplanationQuery) -> Explanation:
         complete=application.complete,
         reasons=() if lineage.winners else (_NO_WINNERS,),
         next=str(first + query.limit) if first + query.limit < len(rows) else None,
+        demanded=demanded_rows(index, query, starts) if query.demanded and is_first else None,
+        **(how_of(index, starts) if query.how and is_first else {}),
+        same=pair.meeting(query.limit) if pair is not None and is_first else None,
     )
 
 
@@ -81,7 +97,7 @@ def _hash(node: Node, record: Record) -> str:
     return hash_of(node.node_id, record.record_id)
 
 
-def _row(node: Node, record: Record) -> ExplainedRow:
+def _row(node: Node, record: Record, counts_for: tuple[MeetingSide, ...] | None) -> ExplainedRow:
     row = record.source
     return ExplainedRow(
         node_id=node.node_id,
@@ -92,6 +108,7 @@ def _row(node: Node, record: Record) -> ExplainedRow:
         line=None if row is None else row.line,
         text=record.key if row is None else row.text,
         warning=None if row is None else row.warning,
+        counts_for=counts_for,
     )
 
 

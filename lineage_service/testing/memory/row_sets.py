@@ -17,12 +17,13 @@ from lineage_service.lineage import (
     RowSetSplit,
 )
 from lineage_service.queries import RowSetQuery, TraceQuery
+from lineage_service.testing.memory.decisions import decisive
 from lineage_service.testing.memory.failures import with_record_of_failure
 from lineage_service.testing.memory.lineages import LineageIndex, hash_of, position_of
 from lineage_service.testing.memory.reach import start_of, topological
 from spark_agent.contract.row_sets import ranges_of
 
-__all__ = ["decisive", "nodes_behind", "origins", "row_set_of", "starts_of"]
+__all__ = ["nodes_behind", "origins", "row_set_of", "starts_of"]
 
 
 def starts_of(index: LineageIndex, query: TraceQuery) -> tuple[Node, list[str]]:
@@ -67,20 +68,6 @@ def origins(index: LineageIndex, starts: Iterable[str]) -> set[str]:
         frontier = {flow.hash_in for hash_ in frontier for flow in index.inputs.get(hash_, ())} - seen
         seen |= frontier
     return seen
-
-
-def decisive(index: LineageIndex, starts: Iterable[str]) -> set[str]:
-    """The starts and what decided them: by winners where there are some, else by flows."""
-    seen, frontier = set(starts), set(starts)
-    while frontier:
-        frontier = {before for hash_ in frontier for before in _before(index, hash_)} - seen
-        seen |= frontier
-    return seen
-
-
-def _before(index: LineageIndex, hash_: str) -> list[str]:
-    winner = index.lineage.winners.get(hash_)
-    return [winner] if winner is not None else [flow.hash_in for flow in index.inputs.get(hash_, ())]
 
 
 def nodes_behind(graph: Graph, node_ids: set[str]) -> set[str]:

@@ -19,7 +19,7 @@ from lineage_service.tracing.model.topology import operation_of
 from lineage_service.tracing.walk.result import nodes_before
 from spark_agent import contract
 
-__all__ = ["explanations"]
+__all__ = ["explanations", "rows_of"]
 
 _NOT_CAPTURED = (
     "Nothing was captured of this application that an explanation uses: that needs operations on RDDs, and "
@@ -34,8 +34,8 @@ _PASSING = (contract.IDENTITY, contract.STATIC, contract.ZIP)
 def explanations(walk: ExplanationWalk, starts: Iterable[int]) -> list[Explanation]:
     """One for each group of starts. `starts` are the nodes at which they begin."""
     graph = walk.snapshot.graph
-    sources = [node for node in walk.nodes if graph.topology.nodes[node].kind == "source"]
-    rows = _rows(walk, sources)
+    sources = _sources(walk)
+    rows = rows_of(walk)
     turns = turns_of(walk, sources)
     bounds, not_captured = _bounds(walk), _not_captured(walk)
     reasons = (*bounds, *not_captured, *_not_looked_at(walk), *_silent(walk))
@@ -138,10 +138,14 @@ def _records_of_sources(graph: LineageGraph, starts: Iterable[int]) -> int:
 # -- rows ----------------------------------------------------------------------------------------------
 
 
-def _rows(walk: ExplanationWalk, sources: Iterable[int]) -> dict[int, dict[int, dict[int, Integers]]]:
+def _sources(walk: ExplanationWalk) -> list[int]:
+    return [node for node in walk.nodes if walk.snapshot.graph.topology.nodes[node].kind == "source"]
+
+
+def rows_of(walk: ExplanationWalk) -> dict[int, dict[int, dict[int, Integers]]]:
     """Group -> source -> partition -> offsets, ascending."""
     parts: dict[tuple[int, int, int], list[Integers]] = defaultdict(list)
-    for node in sources:
+    for node in _sources(walk):
         for run, (origins, positions) in walk.frontiers.at(node).items():
             partition = walk.snapshot.graph.topology.runs[run].partition
             for group, of_group in _by_group(walk, origins, positions):

@@ -8,16 +8,16 @@ record came by.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 import numpy as np
-import numpy.typing as npt
 
 from lineage_service.tracing.columns.column_cache import Integers
-from lineage_service.tracing.columns.interval_join import distinct, within
+from lineage_service.tracing.columns.interval_join import distinct
 from lineage_service.tracing.columns.snapshot import Snapshot
+from lineage_service.tracing.explain.makers import at_makers
 from lineage_service.tracing.explain.occurrences import Occurrences
 from lineage_service.tracing.explain.winners import CapturedWinners
 from lineage_service.tracing.model.families import Families
@@ -27,7 +27,6 @@ from lineage_service.tracing.walk.result import Position
 
 __all__ = ["Changed", "ExplanationWalk", "Labels"]
 
-Chosen = slice | npt.NDArray[np.bool_]
 #: Records of one node, each as often as turns and groups need it. Beyond, there are no origins.
 MOST = 1 << 18
 
@@ -138,7 +137,7 @@ class ExplanationWalk:
         """Label the records there, and send those that stayed as they were to the version before."""
         parts: dict[int, list[Records]] = defaultdict(list)
         for run, (origins, positions) in self.frontiers.at(node).items():
-            for maker, chosen, moved in self._at_makers(node, run, positions):
+            for maker, chosen, moved in at_makers(self.snapshot.graph, node, run, positions):
                 parts[maker].append((None if origins is None else origins[chosen], moved))
         records = {run: self._labelled(node, distinct_records(of_run)) for run, of_run in parts.items()}
         before = self.families.before(node)
@@ -147,21 +146,6 @@ class ExplanationWalk:
         for run, (origins, positions) in left.items():
             groups = self._groups(origins, positions)
             self.changed[node][run] = Changed(groups, positions, self._until(node, run, groups, positions))
-
-    def _at_makers(self, node: int, run: int, positions: Integers) -> Iterator[tuple[int, Chosen, Integers]]:
-        """(run, which of ascending positions, these there): in a run that filled a cache, not in its readers.
-
-        In one run each record is looked at once.
-        """
-        is_own = np.ones(len(positions), bool)
-        for link in self.snapshot.graph.links_of.get(node, ()):
-            if link.parent_node == node and link.run == run != link.parent_run:
-                inside = within(positions, link.start, link.start + link.count - 1)
-                if inside.start < inside.stop:
-                    is_own[inside] = False
-                    yield link.parent_run, inside, positions[inside] - np.int64(link.start)
-        if is_own.any():
-            yield run, is_own, positions[is_own]
 
     def _labelled(self, node: int, records: Records) -> Records:
         """The same records, each once for a group: whatever turn brought them, this one needs the rest."""
@@ -205,7 +189,7 @@ class ExplanationWalk:
         until = np.concatenate([part.until for part in parts])
         order = np.argsort(positions, kind="stable")
         groups, positions, until = groups[order], positions[order], until[order]
-        for run, chosen, places in self._at_makers(before, target, positions):
+        for run, chosen, places in at_makers(self.snapshot.graph, before, target, positions):
             origins = groups[chosen] * self.labels.count if self.has_origins else None
             self.frontiers.add(before, run, origins, places)
             self._arrivals[before][run].append(Changed(groups[chosen], places, until[chosen]))

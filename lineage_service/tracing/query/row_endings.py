@@ -67,7 +67,10 @@ class RowEndings:
         """The ends of one record on its way to sinks (`among` them), and the sinks that it went into."""
         allowed = None if among is None else set(among)
         behind = sinks_behind(self._opened.snapshot, start.node.number)
-        sinks = [sink for sink in behind if allowed is None or sink in allowed]
+        return self.before(start, [sink for sink in behind if allowed is None or sink in allowed])
+
+    def before(self, start: RowStart, sinks: Sequence[int]) -> tuple[list[MissingRow], ReachedRow | None]:
+        """The same on its way to some nodes, which need not be sinks."""
         row = self._row(start)
         passed, endings = self._endings.of(start, sinks, self._check)
         resolved: list[tuple[_Resolved, list[int]]] = []

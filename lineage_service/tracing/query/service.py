@@ -13,6 +13,7 @@ from lineage_service.datasets.catalogue_cache import StoredDatasets
 from lineage_service.datasets.pages import dataset_page, datasets_page
 from lineage_service.errors import InvalidQueryError, TimeBudgetError
 from lineage_service.lineage import (
+    Absence,
     Application,
     Choices,
     Comparison,
@@ -35,6 +36,7 @@ from lineage_service.lineage import (
 )
 from lineage_service.newest_application import application_named
 from lineage_service.queries import (
+    AbsenceQuery,
     CompareQuery,
     ContrastQuery,
     DatasetQuery,
@@ -57,6 +59,8 @@ from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.model.edges import public_edges, record_count
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.model.summaries import Receipts, Summaries
+from lineage_service.tracing.query.absent_keys import AbsentKeys
+from lineage_service.tracing.query.compared_explanations import ComparedExplanations
 from lineage_service.tracing.query.comparisons import Comparisons
 from lineage_service.tracing.query.contrasts import ContrastReader
 from lineage_service.tracing.query.dataset_users import DatasetUsers
@@ -140,6 +144,12 @@ class LineageQueries:
             self._walks,
             self._show,
             time_budget_s=time_budget_s,
+        )
+        self._compared = ComparedExplanations(
+            self._applications.open, self._explanations.explanation, self._pages.page
+        )
+        self._absent_keys = AbsentKeys(
+            self._applications.open, self._locations, self._show, time_budget_s=time_budget_s
         )
         #: The input files of applications, for row sets of them.
         self.source_files = SourceFiles(self._applications.open, self._locations, self._row_sets.sets)
@@ -236,7 +246,14 @@ class LineageQueries:
         return self._row_sets.row_set(application_id, query)
 
     def explanation(self, application_id: str, query: ExplanationQuery) -> Explanation:
-        return self._explanations.explanation(application_id, query)
+        explanation = self._explanations.explanation(application_id, query)
+        if query.compare is None or query.cursor is not None:
+            return explanation
+        other = application_named(self, query.compare)
+        return replace(explanation, compared=self._compared.compared(explanation, query, other))
+
+    def absence(self, application_id: str, query: AbsenceQuery) -> Absence:
+        return self._absent_keys.absence(application_id, query)
 
     def failures(self, application_id: str) -> Failures:
         opened = self._applications.open(application_id)

@@ -15,7 +15,8 @@ from lineage_service.errors import InvalidQueryError, LineageError, NotFoundErro
 from lineage_service.queries import ExplanationQuery, RowSetQuery, StartQuery, TraceQuery
 from lineage_service.result_json import json_value
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.tracing.query import explanations
+from lineage_service.tracing.explain import ways
+from lineage_service.tracing.query import explanations, how_texts
 from lineage_service.tracing.query.service import LineageQueries
 from lineage_service.tracing.walk.cross_application import CrossApplicationTrace
 from spark_agent import contract
@@ -183,6 +184,109 @@ def test_nothing_is_given_of_a_row_that_was_only_read(tmp_path: Path) -> None:
     assert [values.results for values in answer.given_values] == [None]
 
 
+def test_two_records_share_rows_and_the_last_record_that_both_need(tmp_path: Path) -> None:
+    queries = stored(tmp_path, winners=[(0, 1)])
+    label = StartQuery(node=str(MERGE), partition=0, offset=0)
+    answer = queries.explanation(APP, ExplanationQuery(starts=(*query_of(0).starts, label), same=True))
+    assert [(row.row, row.counts_for) for row in answer.rows] == [(1, ("A", "B"))]
+    assert answer.same is not None
+    assert (answer.same.a.total, answer.same.b.total, answer.same.both_total) == (1, 1, 1)
+    assert [start.node_id for start in answer.same.b.starts] == [f"{APP}#{MERGE}"]
+    assert answer.same.meets is not None
+    assert (answer.same.meets.name, answer.same.meets.total) == ("reduceByKey", 1)
+    assert (answer.same.equal, answer.same.shared) == (None, ())  # no values were captured
+
+
+def test_two_records_that_share_nothing_say_so(tmp_path: Path) -> None:
+    queries = stored(tmp_path, winners=[(0, 1)])
+    query = query_of(0, 1, same=True, limit=2)
+    answer = queries.explanation(APP, query)
+    assert [(row.row, row.counts_for) for row in answer.rows] == [(1, ("A",)), (2, ("B",))]
+    assert answer.same is not None
+    assert (answer.same.a.total, answer.same.b.total, answer.same.both_total) == (1, 2, 0)
+    assert answer.same.meets is None
+    further = queries.explanation(APP, replace(query, cursor=answer.next))
+    assert [(row.row, row.counts_for) for row in further.rows] == [(4, ("B",))]
+    assert further.same is None
+    rows = tuple(StartQuery(path=str(tmp_path / "in.csv"), row=row) for row in (0, 1))
+    answer = queries.explanation(APP, ExplanationQuery(starts=rows, same=True))
+    assert answer.same is not None
+    assert answer.same.equal is True  # 1,17 and 1,23
+    assert [(shared.what, shared.text) for shared in answer.same.shared] == [("field 1", "1")]
+
+
+def demanding(folder: Path, *rows: int, name: str = "in.csv") -> dict[str, Any]:
+    return {"demanded": tuple(StartQuery(path=str(folder / name), row=row) for row in rows)}
+
+
+def test_a_demanded_row_of_the_trace_is_in_the_explanation_with_its_way(tmp_path: Path) -> None:
+    queries = stored(tmp_path, winners=[(0, 1)])
+    answer = queries.explanation(APP, query_of(0, **demanding(tmp_path, 3)))
+    assert [(row.row, row.demanded) for row in answer.rows] == [(1, None), (3, True)]
+    assert (answer.total, answer.plain_total, answer.kind) == (2, 3, "concise")
+    assert answer.demanded is not None
+    (row,) = answer.demanded
+    assert (row.row, row.text, row.in_trace, row.exact, row.note) == (3, ROWS[3], True, True, "")
+    assert [step.name for step in row.way] == ["textFile", "reduceByKey", "collect"]
+    assert [step.record.record_id for step in row.way] == ["read#0#3", "0#0", "write#0#0"]
+
+
+def test_a_demanded_row_that_is_no_part_of_the_trace_is_named(tmp_path: Path) -> None:
+    queries = stored(tmp_path, winners=[(0, 1)])
+    (tmp_path / "stop.txt").write_text("the\n")
+    answer = queries.explanation(APP, query_of(0, **demanding(tmp_path, 2)))
+    assert [row.row for row in answer.rows] == [1]
+    assert answer.demanded is not None
+    (row,) = answer.demanded
+    assert (row.row, row.in_trace, row.way) == (2, False, ())
+    assert row.note == "It is no part of the trace: these records were not made of it."
+
+
+def test_a_row_that_may_not_lead_there_says_so(tmp_path: Path) -> None:
+    queries = stored(tmp_path, winners=[(0, 1)])
+    answer = queries.explanation(APP, query_of(0, **demanding(tmp_path, 0), limit=1))
+    assert answer.demanded is not None
+    further = queries.explanation(APP, query_of(0, **demanding(tmp_path, 0), limit=1, cursor=answer.next))
+    assert [(row.row, row.demanded) for row in (*answer.rows, *further.rows)] == [(0, True), (1, None)]
+    assert further.demanded is None
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ways, "MOST_LOOKED_AT", 1)
+        answer = queries.explanation(APP, query_of(0, **demanding(tmp_path, 0)))
+    assert answer.demanded is not None
+    assert [(row.in_trace, row.way) for row in answer.demanded] == [(True, ())]
+    assert "no way was looked for" in answer.demanded[0].note
+    assert [row.row for row in answer.rows] == [0, 1]
+
+
+def test_how_rows_are_needed_together_is_an_expression_and_a_graph(tmp_path: Path) -> None:
+    queries = stored(tmp_path, winners=[(0, 1)])
+    answer = queries.explanation(APP, query_of(0, 1, how=True, limit=1))
+    assert answer.how == "in.csv:2\nin.csv:3 · in.csv:5"
+    graph = answer.how_graph
+    assert graph is not None
+    assert not graph.truncated
+    names = {fact.fact: (fact.name, fact.record.record_id) for fact in graph.facts}
+    derived = {names[one.fact]: sorted(map(names.__getitem__, one.inputs)) for one in graph.derivations}
+    assert derived == {
+        ("collect", "write#0#0"): [("reduceByKey", "0#0")],
+        ("collect", "write#0#1"): [("reduceByKey", "0#1")],
+        ("reduceByKey", "0#0"): [("textFile", "read#0#1")],
+        ("reduceByKey", "0#1"): [("textFile", "read#0#2"), ("textFile", "read#0#4")],
+    }
+    further = queries.explanation(APP, query_of(0, 1, how=True, limit=1, cursor=answer.next))
+    assert (further.how, further.how_graph) == (None, None)
+
+
+def test_many_rows_end_an_expression_with_an_ellipsis(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(how_texts, "MOST_TERMS", 2)
+    answer = stored(tmp_path).explanation(APP, query_of(0, how=True))
+    assert answer.how == "in.csv:1 · in.csv:2 · …"
+    assert answer.how_graph is not None
+    assert answer.how_graph.truncated
+
+
 def test_pages_have_each_row_once_and_in_order(tmp_path: Path) -> None:
     queries = stored(tmp_path)
     rows: list[int | None] = []
@@ -255,6 +359,21 @@ def test_what_fails_in_the_plain_trace_fails_no_explanation(
         (query_of(0, cursor="x"), InvalidQueryError, "was not given by this endpoint"),
         (query_of(0, cursor="1:2"), InvalidQueryError, "was not given by this endpoint"),
         (query_of(9), NotFoundError, "offset 9 is not there"),
+        (query_of(0, same=True), InvalidQueryError, "A and B, and 1 are named"),
+        (query_of(0, 1, same=True, demanded=query_of(0).starts), InvalidQueryError, "two questions"),
+        (
+            query_of(0, demanded=query_of(0).starts),
+            InvalidQueryError,
+            "names rows of inputs, and operation 12",
+        ),
+        (query_of(0, demanded=query_of(0).starts * 21), InvalidQueryError, "20 at once are the most"),
+        (query_of(0, demanded=(StartQuery(path="/x.csv", row=0),)), NotFoundError, "x.csv"),
+        (query_of(0, 0, same=True), InvalidQueryError, "are the same record"),
+        (
+            ExplanationQuery(starts=(StartQuery(failure=1), StartQuery(failure=2)), same=True),
+            InvalidQueryError,
+            "the record of a failure was not",
+        ),
     ],
 )
 def test_what_cannot_be_understood_is_an_error_in_words(

@@ -28,6 +28,7 @@ from lineage_api.parameters import (
 from lineage_api.problems import PROBLEMS
 from lineage_service import queries
 from lineage_service.result_tables import (
+    ABSENCE_COLUMNS,
     CONTRAST_COLUMNS,
     DATASET_COLUMNS,
     EXPLANATION_COLUMNS,
@@ -161,6 +162,7 @@ def test_traces_records_and_datasets_offer_csv(openapi):
         "GET /api/applications/{app}/trace",
         "GET /api/applications/{app}/rowset",
         "GET /api/applications/{app}/explanation",
+        "GET /api/applications/{app}/absence",
         "GET /api/applications/{app}/missing",
         "GET /api/missing",
         "GET /api/applications/{app}/failures",
@@ -190,6 +192,7 @@ def test_the_documented_endpoints_are_those_of_the_app(openapi):
         ("Traces", "POST /api/applications/{app}/trace/graph"),
         ("Row sets", "GET /api/applications/{app}/rowset"),
         ("Explanations", "GET /api/applications/{app}/explanation"),
+        ("Absent keys", "GET /api/applications/{app}/absence"),
         ("Missing rows", "GET /api/applications/{app}/missing"),
         ("Slow records", "GET /api/applications/{app}/slow"),
         ("Suspects", "GET /api/applications/{app}/suspects"),
@@ -218,6 +221,7 @@ def test_the_documented_problems_and_columns_are_those_of_the_app():
     assert f"`{','.join(CONTRAST_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(ROW_SET_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(EXPLANATION_COLUMNS)}`" in DOCUMENT
+    assert f"`{','.join(ABSENCE_COLUMNS)}`" in DOCUMENT
     assert TRACE_COLUMNS[-len(RECORD_COLUMNS) :] == RECORD_COLUMNS
     assert f"`{','.join(DATASET_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(HISTORY_COLUMNS)}`" in DOCUMENT

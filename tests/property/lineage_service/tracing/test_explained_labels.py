@@ -14,6 +14,7 @@ from lineage_service.tracing.columns.application import open_application, stored
 from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.explain.explainer import explain_each
 from lineage_service.tracing.explain.explanation import Explanation
+from lineage_service.tracing.explain.meeting_point import Rows, meet
 from lineage_service.tracing.walk.result import Position
 from tests.support.id_applications import FileStore
 from tests.support.label_propagation import Edge, Label, Propagation, propagated, told_propagation
@@ -34,20 +35,23 @@ def opened(propagation: Propagation) -> Iterator[Snapshot]:
 def explained(propagation: Propagation, version: int) -> dict[Label, Explanation]:
     with opened(propagation) as snapshot:
         labels = propagation.labels[version]
-        starts = [
-            [
-                Position(node, split, at, run.number)
-                for run in snapshot.graph.holders_of(node, split, "backward")
-            ]
-            for node, split, at in labels.values()
-        ]
+        starts = [begin(snapshot, place) for place in labels.values()]
         return dict(zip(labels, explain_each(snapshot, starts, lambda: None), strict=True))
 
 
+def begin(snapshot: Snapshot, place: Place) -> list[Position]:
+    runs = snapshot.graph.holders_of(place[0], place[1], "backward")
+    return [Position(*place, run.number) for run in runs]
+
+
 def rows_of(explanation: Explanation) -> set[Place]:
+    return places_of(explanation.rows)
+
+
+def places_of(rows: Rows) -> set[Place]:
     return {
         (node, split, at)
-        for node, by_split in explanation.rows.items()
+        for node, by_split in rows.items()
         for split, offsets in by_split.items()
         for at in offsets.tolist()
     }
@@ -69,6 +73,27 @@ def test_the_job_gives_a_label_on_the_rows_of_its_explanation(
         assert label in propagated(some_nodes, some_edges, turns)
         assert len(some_nodes) == 1  # whose label it is
         assert len(some_edges) <= turns  # at most one for each turn
+
+
+@settings(max_examples=12)
+@given(_graphs, st.integers(2, 5), st.booleans(), st.data())
+def test_what_explains_two_nodes_of_one_label_connects_them(
+    edges: list[Edge], turns: int, has_digests: bool, data: st.DataObject
+) -> None:
+    nodes = sorted({node for edge in edges for node in edge})
+    told = told_propagation(nodes, edges, turns, has_digests=has_digests)
+    labels = told.labels[turns]
+    one = data.draw(st.sampled_from(sorted(labels)))
+    other = data.draw(st.sampled_from(sorted(label for label in labels if label[1] == one[1])))
+    with opened(told) as snapshot:
+        met = meet(snapshot, begin(snapshot, labels[one]), begin(snapshot, labels[other]), lambda: None)
+    first, second = map(places_of, met.rows)
+    assert [told.nodes[place] for place in first & second if place in told.nodes] == [one[1]]
+    assert met.node is not None
+    reached, used = {one[0]}, [told.edges[place] for place in first | second if place in told.edges]
+    for _ in used:
+        reached |= {node for edge in used if reached & set(edge) for node in edge}
+    assert other[0] in reached
 
 
 def test_a_label_is_explained_by_the_edges_that_brought_it() -> None:

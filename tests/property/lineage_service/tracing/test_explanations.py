@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,6 +20,8 @@ from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.explain import walk
 from lineage_service.tracing.explain.explainer import explain, explain_each
 from lineage_service.tracing.explain.explanation import Explanation
+from lineage_service.tracing.explain.meeting_point import meet
+from lineage_service.tracing.explain.ways import way_between
 from lineage_service.tracing.walk.local_engine import TraceWalk
 from lineage_service.tracing.walk.result import Position
 from tests.support.id_applications import FileStore
@@ -41,11 +44,11 @@ def check() -> None:
     """There is time."""
 
 
-def starts(snapshot: Snapshot, places: Sequence[Place]) -> list[Position]:
+def starts(snapshot: Snapshot, places: Sequence[Place], direction: str = "backward") -> list[Position]:
     return [
         Position(node, split, at, run.number)
         for node, split, at in places
-        for run in snapshot.graph.holders_of(node, split, "backward")
+        for run in snapshot.graph.holders_of(node, split, direction)
     ]
 
 
@@ -131,6 +134,66 @@ def test_a_batch_gives_the_explanation_of_each_group(data: st.DataObject) -> Non
             one_by_one = explain_each(snapshot, begin, check)
         assert [listed(each.rows) for each in one_by_one] == [listed(each.rows) for each in alone]
         assert [compared(each).until for each in one_by_one] == [compared(each).until for each in alone]
+
+
+@settings(max_examples=20)
+@given(st.data())
+def test_two_explanations_meet_at_the_last_record_that_both_need(data: st.DataObject) -> None:
+    application = data.draw(loop_applications())
+    sides = [data.draw(asked(application)) for _ in range(2)]
+    truth = [application.explained(side) for side in sides]
+    is_public = application.runs.public()
+    both = {place for place in truth[0].passed & truth[1].passed if is_public[place[0]]}
+    with opened(application) as snapshot, pytest.MonkeyPatch.context() as patched:
+        first, second = (starts(snapshot, side) for side in sides)
+        if data.draw(st.booleans()):
+            patched.setattr(walk, "MOST", 0)  # one after the other
+        met = meet(snapshot, first, second, check)
+        assert [listed(rows) for rows in met.rows] == [of_side.rows for of_side in truth]
+        assert met.node == max((node for node, _, _ in both), default=None)
+        assert {
+            (met.node, split, at) for split, offsets in met.partitions.items() for at in offsets.tolist()
+        } == {place for place in both if place[0] == met.node}
+        together = explain(snapshot, [*first, *second], check)
+        assert listed(together.rows) == truth[0].rows | truth[1].rows
+        for place in listed(together.rows):
+            assert list(met.holders(*place)) == [side for side in range(2) if place in truth[side].rows]
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_a_demanded_row_of_the_trace_is_explained_by_its_shortest_way(data: st.DataObject) -> None:
+    application = data.draw(loop_applications())
+    places = data.draw(asked(application))
+    rows = sorted(place for place, inputs in application.made.items() if not inputs)
+    if not places or not rows:
+        return
+    row = data.draw(st.sampled_from(rows))
+    hops = application.hops_before(places)
+    with opened(application) as snapshot:
+        begin = starts(snapshot, places)
+        holders = starts(snapshot, [row], "forward")
+        way = way_between(snapshot, holders, begin, check)
+        assert way.leads == (row in application.rows_before(places))
+        assert way.is_exact
+        if not way.leads:
+            assert (way.records, way.joined) == ((), ())
+            return
+        on_way = [place(at) for at in way.records]
+        assert on_way[0] == row
+        assert on_way[-1] in places
+        assert len(on_way) == hops[row] + 1
+        joined = {place(at) for at in way.joined}
+        of_way: set[Place] = set()
+        for before, at in pairwise(on_way):
+            assert before in application.made[at]
+            of_way |= set() if at in application.winners else application.made[at]
+        assert joined == of_way - set(on_way)
+        explanation = explain(snapshot, [*begin, *starts(snapshot, [row]), *way.joined], check)
+        assert row in listed(explanation.rows)
+        assert application.explained(places).rows <= listed(explanation.rows)
+        assert listed(explanation.rows) <= application.rows_before(places)
+        assert listed(explanation.rows) == application.explained([*places, row, *joined]).rows
 
 
 @settings(max_examples=12)

@@ -72,6 +72,92 @@ def test_people_read_the_rows_the_turns_and_what_was_left_out(
     ]
 
 
+def test_of_two_records_people_read_what_they_share(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    use(monkeypatch, labels())
+    assert explain("--same", "write#0#0", "1#0#0") == 0
+    assert capsys.readouterr().out.splitlines()[:6] == [
+        "A  2 /data/labels/part-00000:1  1,17",
+        "B  1 0#0  key 1",
+        "It is not known whether they have the same value: name rows of an output file, or capture values "
+        "(spark.lineage.detailed=true)",
+        "they meet in turn 1 of the loop at labels.py:31: 1 reduceByKey  0#0  key 1",
+        "input rows: 1 for A, 1 for B, 1 for both",
+        "1 of 3 input rows (a plain trace: 3)",
+    ]
+    assert explain("--same", "0#read#0#0", "0#read#0#2") == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[2:5] == [
+        "Both have field 1 '1'",
+        "their explanations share no record",
+        "input rows: 1 for A, 1 for B, 0 for both",
+    ]
+    assert printed[8:10] == ["  A    /data/edges.csv:1  1,17", "    B  /data/edges.csv:3  1,90"]
+    assert explain("--node", "1", "--same", "1", "1") == 1
+    assert "are the same record" in capsys.readouterr().err
+
+
+def test_the_json_of_two_records_is_what_the_api_answers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    use(monkeypatch, labels())
+    assert explain("--same", "2#write#0#0", "1#0#0", "--json", "--limit", "5") == 0
+    answer = Client(create_app(MemoryQueries([labels()]))).get(
+        f"/api/applications/{APP}/explanation",
+        params={"starts": '[{"record":"2#write#0#0"},{"record":"1#0#0"}]', "same": "true", "limit": 5},
+    )
+    assert json.loads(capsys.readouterr().out) == answer.json()
+    assert [row["of"] for row in answer.json()["rows"]] == [["A", "B"]]
+
+
+def test_a_demanded_row_is_there_with_its_way(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    use(monkeypatch, labels())
+    assert explain("write#0#0", "--with", "/data/edges.csv:3", "--with", "/data/stop.txt:1") == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[1] == "2 of 3 input rows (a plain trace: 3)"
+    assert printed[3:11] == [
+        "0 textFile",
+        "  /data/edges.csv:1  1,17",
+        "+ /data/edges.csv:3  1,90",
+        "with  /data/edges.csv:3  1,90",
+        "  went into 1 reduceByKey  0#0  key 1  (turn 1 of the loop at labels.py:31)",
+        "  went into 2 saveAsTextFile  /data/labels/part-00000:1  1,17",
+        "with  /data/stop.txt:1  0",
+        "  It is no part of the trace: these records were not made of it.",
+    ]
+
+
+def test_the_json_of_demanded_rows_is_what_the_api_answers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    use(monkeypatch, labels())
+    assert explain("write#0#0", "--with", "/data/edges.csv:3", "--json", "--limit", "5") == 0
+    answer = Client(create_app(MemoryQueries([labels()]))).get(
+        f"/api/applications/{APP}/explanation",
+        params={"record": "write#0#0", "with": '[{"path":"/data/edges.csv","row":2}]', "limit": 5},
+    )
+    assert json.loads(capsys.readouterr().out) == answer.json()
+    assert [row.get("demanded") for row in answer.json()["rows"]] == [None, True]
+    assert [row["in_trace"] for row in answer.json()["demanded"]] == [True]
+
+
+def test_how_rows_go_together_is_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    use(monkeypatch, labels(has_winners=False))
+    assert explain("write#0#0", "--how") == 0
+    assert "how  edges.csv:1 · edges.csv:2 · edges.csv:3\n" in capsys.readouterr().out
+    assert explain("write#0#0", "--how", "--json", "--limit", "5") == 0
+    answer = Client(create_app(MemoryQueries([labels(has_winners=False)]))).get(
+        f"/api/applications/{APP}/explanation", params={"record": "write#0#0", "how": "true", "limit": 5}
+    )
+    assert json.loads(capsys.readouterr().out) == answer.json()
+    assert len(answer.json()["how_graph"]["facts"]) == 5
+
+
 def test_without_winners_it_is_a_plain_trace_and_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,6 +192,10 @@ def test_an_upper_bound_on_the_way_makes_it_one(
         (("--key", "a"), "--key needs --node"),
         (("write#9#9",), "no such record"),
         (("write#0#0", "--cursor", "x"), "the cursor is not one"),
+        (("write#0#0", "--same", "write#0#0", "1#0#0"), "--same names both records: leave out START"),
+        (("--same", "write#0#0", "nothing"), "neither FILE:LINE nor a record id"),
+        (("write#0#0", "--with", "nothing"), "neither FILE:LINE nor a record id"),
+        (("write#0#0", "--with", "1#0#0"), "with names rows of inputs"),
     ],
 )
 def test_what_cannot_be_understood_is_one_line(

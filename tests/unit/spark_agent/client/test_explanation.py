@@ -17,9 +17,9 @@ from spark_agent.client.http import TraceError
 from spark_agent.client.lineage_records import LineageRecords
 from spark_agent.client.trace_starts import query_of_all, start_of
 from tests.support.api_client import Client
-from tests.support.decided_labels import APP, LABELS, labels, node_id
+from tests.support.decided_labels import APP, LABELS, SINK, labels, node_id
 
-NODE = node_id(LABELS)
+NODE, OUTPUT = node_id(LABELS), node_id(SINK)
 
 
 class Api:
@@ -64,6 +64,41 @@ def test_what_decided_a_record_is_asked_for_once() -> None:
         "  /data/edges.csv:1  1,17",
     ]
     assert len(api.asked) == 1
+
+
+def test_two_records_are_asked_about_together() -> None:
+    api = Api()
+    application = Application(api, APP, {NODE: {"node_id": NODE}, OUTPUT: {"node_id": OUTPUT}}, [])  # type: ignore[arg-type]
+    label, row = (explain(LineageRecords(application, frozenset({node}))).at(0, 0) for node in (NODE, OUTPUT))
+    explained = label.same(row)
+    assert [str(row) for row in explained.collect()] == ["A B  /data/edges.csv:1  1,17"]
+    met = explained.meeting
+    assert met is not None
+    assert (met.equal, met.rows_of_a, met.rows_of_b, met.rows_of_both) == (None, 1, 1, 1)
+    assert str(explained).splitlines()[:3] == [
+        "it is not known whether A and B have the same value",
+        "they meet in turn 1 of /jobs/labels.py:31, at reduceByKey (1): 1",
+        "input rows: 1 for A, 1 for B, 1 for both",
+    ]
+    assert label.meeting is None
+    with pytest.raises(TraceError, match="0 and 1 are chosen"):
+        explain(LineageRecords(application, frozenset())).at(0, 0).same(row).count()
+
+
+def test_demanded_rows_are_there_with_their_ways() -> None:
+    api = Api()
+    explained = explain(records(api)).demand("/data/edges.csv", 2).key("1").demand("/data/stop.txt", 0)
+    assert [str(row) for row in explained.collect()] == ["/data/edges.csv:1  1,17", "/data/edges.csv:3  1,90"]
+    edge, stop = explained.demanded
+    assert (edge.in_trace, edge.exact, edge.note) == (True, True, "")
+    assert str(edge).splitlines() == [
+        "with /data/edges.csv:3  1,90",
+        "  went into reduceByKey (1): 1 in turn 1 of /jobs/labels.py:31",
+    ]
+    assert (stop.in_trace, stop.way) == (False, ())
+    assert "no part of the trace" in str(explained)
+    assert len(api.asked) == 1
+    assert explain(records(Api())).key("1").how() == "edges.csv:1"
 
 
 def test_rows_come_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
