@@ -235,6 +235,7 @@ EVENT_FIELDS: Mapping[str, Object] = {
             "site": SITE | None,
             "frame": FRAME | None,
             "expressions": EXPRESSIONS | None,
+            "decided_by": OneOf(events.DECISIONS) | None,
             "session": SESSION | None,
         },
     ),

@@ -55,6 +55,12 @@ CARRIED = "carried"  # no records of its own: rows pass it with their ids, or it
 KEYED = "keyed"  # groups: the record of a key is made of the records of the parent with that key
 RELATIONS = (IDENTITY, PARTITION, DATASET, SOURCE, STATIC, FLOWS, ZIP, PRODUCT, AGGREGATE, CARRIED, KEYED)
 
+#: Of an operation that brings rows together in groups: which of them give the record of a group.
+BY_ALL = "all"  # all of them may count: a sum
+BY_WINNERS = "winners"  # those that blocks of `winners` name: a minimum
+BY_ONE = "one"  # any one of them, whichever it is: `distinct`
+DECISIONS = (BY_ALL, BY_WINNERS, BY_ONE)
+
 #: Kinds of nodes. A `step` is a part of a public operation (the shuffle inside a join, say).
 KINDS = ("source", "operator", "step", "sink")
 

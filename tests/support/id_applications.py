@@ -26,10 +26,10 @@ Place = tuple[int, int, int]
 Rows = Sequence[Sequence[Id]]
 """The ids that each row of a task was made of."""
 
-#: Nodes: two sources, what is done to them row by row, five for each grouping (see `tap`), a cache, and
-#: the output.
+#: Nodes: two sources, what is done to them row by row, those of each grouping (see `tap`; of its winners one
+#: for each column, from `WINNERS` on), a cache, and the output.
 SOURCES, FILTER, JOIN, CACHE, OUTPUT = (0, 1), 2, 3, 80, 90
-ROW_IDS, CODES, KEYS, GROUPS, AGGREGATE = range(5)
+ROW_IDS, CODES, KEYS, GROUPS, AGGREGATE, WINNERS = range(6)
 
 
 def tap(number: int, step: int = ROW_IDS) -> int:
@@ -86,6 +86,10 @@ class IdApplication:
         default_factory=frozenset
     )  # splits of sources without manifests
     bounded: frozenset[int] = field(default_factory=frozenset)  # nodes that are upper bounds
+    #: Grouping -> which rows of a group count, if that is said.
+    decided: Mapping[int, str] = field(default_factory=dict)
+    #: Grouping -> columns of winners: the node of their ids, and by the key of a group the id.
+    winners: Mapping[int, Sequence[tuple[int, Mapping[int, int]]]] = field(default_factory=dict)
 
     # -- the truth -------------------------------------------------------------------------------------
 
@@ -152,9 +156,23 @@ class IdApplication:
                 **({} if isinstance(task, int) or task.execution is None else {"execution": task.execution}),
             )
 
+        for number, node, _, _ in self._winners():
+            counts = {"blocks": 1, "inputs": 1, "outputs": 1}
+            yield event(
+                contract.RUN_COMMITTED, run=number, split=0, action=OUTPUT, input=node, nodes=[], **counts
+            )
+
+    def _winners(self) -> Iterator[tuple[int, int, int, Mapping[int, int]]]:
+        """(run, node, node of the ids, id by key) of each column of winners."""
+        for at, columns in self.winners.items():
+            for column, (source, ids) in enumerate(columns):
+                yield 8_000 + 10 * at + column, tap(at, WINNERS) + column, source, ids
+
     def blocks(self) -> Iterator[bytes]:
         for number, (node, split, task) in self._runs():
             yield from _blocks(number, node, split, task)
+        for number, node, _, ids in self._winners():
+            yield block(number, 0, contract.WINNERS, {"out": [*ids], "in": [*ids.values()]}, node=node)
         # An attempt that nobody accepted.
         yield block(999_999, 0, contract.POSITIONS, {"in": [0]}, node=OUTPUT, source=0)
 
@@ -199,12 +217,16 @@ class IdApplication:
             yield told(tap(at, CODES), "step", contract.FLOWS, operation=operation)
             yield told(tap(at, KEYS), "step", contract.FLOWS, operation=operation)
             yield told(tap(at, GROUPS), "step", contract.KEYED, operation=operation)
-            yield told(operation, "operator", contract.CARRIED)
+            decided = {"decided_by": self.decided[at]} if at in self.decided else {}
+            yield told(operation, "operator", contract.CARRIED, **decided)
             yield from (link(tap(at, step), tap(at, step + 1)) for step in (ROW_IDS, CODES, KEYS))
             yield from (link(source, tap(at), ids=True) for source in sources)
             yield link(before, operation)
             before = operation
             sources.append(tap(at, GROUPS))
+        for _, node, source, _ in self._winners():
+            yield told(node, "step", contract.FLOWS, by_id=True, operation=node - node % 10 + AGGREGATE)
+            yield link(source, node, ids=True)
         if self.cache:
             yield told(CACHE, "operator", contract.FLOWS, by_id=True)
             yield link(before, CACHE)

@@ -12,7 +12,7 @@ from lineage_service.tracing.columns.interval_join import distinct
 from lineage_service.tracing.explain.explanation import Explanation, Rule
 from lineage_service.tracing.explain.turns import turns_of
 from lineage_service.tracing.explain.walk import ExplanationWalk
-from lineage_service.tracing.explain.winners import silent_merges, winner_rules
+from lineage_service.tracing.explain.winners import silent_merges, undecided_groups, winner_rules
 from lineage_service.tracing.model.elements import TopologyNode, in_words
 from lineage_service.tracing.model.lineage_graph import LineageGraph
 from lineage_service.tracing.model.topology import operation_of
@@ -22,8 +22,8 @@ from spark_agent import contract
 __all__ = ["explanations", "rows_of"]
 
 _NOT_CAPTURED = (
-    "Nothing was captured of this application that an explanation uses: that needs operations on RDDs, and "
-    "an agent with spark.lineage.explain=auto. The rows are those of a plain trace."
+    "Nothing was captured of this application that an explanation uses: that needs an agent with "
+    "spark.lineage.explain=auto. The rows are those of a plain trace."
 )
 _NOT_SAID = "it is not known what its records were made of"
 _NOT_KNOWN = "Of some tasks it is not known which records they have read."
@@ -64,12 +64,6 @@ def _passed(walk: ExplanationWalk) -> list[TopologyNode]:
 def _not_captured(walk: ExplanationWalk) -> list[str]:
     """Which operations on the way say nothing that a plain trace does not know; empty where all did."""
     graph = walk.snapshot.graph
-    if not (
-        graph.blocks.winning
-        or graph.blocks.digested
-        or any(node.site is not None for node in graph.topology.nodes.values())
-    ):
-        return [_NOT_CAPTURED]
     operations = (
         operation_of(graph.topology, node.number) for node in _passed(walk) if node.relation not in _PASSING
     )
@@ -77,13 +71,25 @@ def _not_captured(walk: ExplanationWalk) -> list[str]:
         operation.number: operation
         for operation in operations
         if operation is not None and operation.is_public and operation.kind == "operator"
-        if operation.site is None
+        if not _is_known(operation)
     }
+    if silent and not (
+        graph.blocks.winning
+        or graph.blocks.digested
+        or any(node.site is not None or node.decided_by for node in graph.topology.nodes.values())
+    ):
+        return [_NOT_CAPTURED]
     return [
         f"{in_words(operation)} says nothing that an explanation uses: all that its records were made of is "
         "listed."
         for operation in silent.values()
     ]
+
+
+def _is_known(operation: TopologyNode) -> bool:
+    """Does it say which of the records that it brings together count?"""
+    is_of_query = operation.relation == contract.CARRIED
+    return operation.decided_by is not None if is_of_query else operation.site is not None
 
 
 def _not_looked_at(walk: ExplanationWalk) -> list[str]:
@@ -92,8 +98,9 @@ def _not_looked_at(walk: ExplanationWalk) -> list[str]:
     loops: set[str] = set()
     for version in walk.changed:
         before = families.before(version)
-        is_known = version in digested and before in digested and version not in walk.not_looked_at
-        if before is not None and not is_known:
+        if before is None or _has_begun_with(walk, before):
+            continue
+        if not (version in digested and before in digested) or version in walk.not_looked_at:
             loops.add(families.families[families.place_of[version][0]].loop)
     return [
         f"It is not known of all turns of the loop at {loop} which records stayed as they were: they are too "
@@ -102,9 +109,21 @@ def _not_looked_at(walk: ExplanationWalk) -> list[str]:
     ]
 
 
+def _has_begun_with(walk: ExplanationWalk, version: int) -> bool:
+    """Is it a DataFrame that was cached before a loop? Nobody knew then that it would need digests."""
+    node = walk.snapshot.graph.topology.nodes[version]
+    is_first = walk.families.place_of[version][1] == 0
+    return is_first and node.by_id and version not in walk.snapshot.graph.blocks.digested
+
+
 def _silent(walk: ExplanationWalk) -> list[str]:
     nodes = walk.snapshot.graph.topology.nodes
-    return [
+    of_queries = [
+        f"Of some groups of {in_words(nodes[operation])} it is not known which row decided them: their "
+        "values are null, say. All rows of these are listed."
+        for operation in undecided_groups(walk.snapshot, walk.frontiers, walk.nodes)
+    ]
+    return of_queries + [
         f"A task of {in_words(nodes[operation])} did not say which inputs decided its records: its merge "
         "spilled to disk, say. All inputs of these are listed."
         for operation in silent_merges(walk.snapshot, walk.frontiers, walk.nodes)

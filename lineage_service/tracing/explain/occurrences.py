@@ -172,12 +172,17 @@ class Occurrences:
 
     def _stop_at_merges(self, side: Frontiers, node: int) -> None:
         """Leave out the records that were merged of several, none of which decided them."""
-        if node not in self._winners.merging:
+        is_of_groups = node in self._graph.topology.groups
+        if node not in self._winners.merging and not is_of_groups:
             return
         left: dict[int, Records] = {}
         for run, (numbers, positions) in side.at(node).items():
             outputs = distinct(positions)
-            are_left = ~self._winners.are_merged(node, run, outputs)[outputs.searchsorted(positions)]
+            if is_of_groups:
+                are_merged = self._winners.are_groups_merged(node, outputs, side.check)
+            else:
+                are_merged = self._winners.are_merged(node, run, outputs)
+            are_left = ~are_merged[outputs.searchsorted(positions)]
             if numbers is not None and bool(are_left.any()):
                 left[run] = numbers[are_left], positions[are_left]
         side.put(node, left)

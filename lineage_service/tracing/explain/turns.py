@@ -33,7 +33,7 @@ def turns_of(walk: ExplanationWalk, sources: Iterable[int]) -> dict[int, list[Tu
                 turns[group].append(
                     Turn(
                         loop=family.loop,
-                        turn=turn,
+                        turn=family.first + turn,
                         node=version,
                         total=total,
                         positions=positions,

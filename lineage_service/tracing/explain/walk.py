@@ -199,7 +199,7 @@ class ExplanationWalk:
 
     def _until(self, node: int, run: int, groups: Integers, positions: Integers) -> Integers:
         """The last turn with each of some records, of ascending positions and groups."""
-        until = np.full(len(positions), self.families.place_of[node][1], np.int64)
+        until = np.full(len(positions), self.families.turn(node), np.int64)
         codes = positions.astype(np.int64) * self.group_count + groups
         for part in self._arrivals[node].get(run, ()):
             arrived = part.positions.astype(np.int64) * self.group_count + part.groups

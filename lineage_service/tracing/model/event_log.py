@@ -138,6 +138,7 @@ class EventLog:
             options=dataset.get("options") if isinstance(dataset, Mapping) else None,
             expressions=event.get("expressions"),
             site=_site(event.get("site")),
+            decided_by=event.get("decided_by"),
         )
 
 

@@ -5,6 +5,9 @@ made of the one before it. These are versions of one loop variable, if X0 was ma
 turns read again as it was, such as the edges of a graph, has one version only. What each turn makes for
 itself has none outside of the loop.
 
+Of DataFrames, the versions are what is cached or checkpointed at one site of a loop, turn by turn, each made
+of the one before it; and what the first of them was made of, where that was cached, too.
+
 Pure. Found in the topology, by the sites of operations; nothing is said of applications without sites.
 """
 
@@ -16,6 +19,7 @@ from dataclasses import dataclass
 
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.model.topology import Topology
+from spark_agent import contract
 
 __all__ = ["Families", "Family", "families_of", "nodes_between"]
 
@@ -29,6 +33,7 @@ class Family:
 
     loop: str  # where the loop is
     versions: tuple[int, ...]  # nodes, ascending
+    first: int = 0  # the turn of the first version: 1 where what the loop began with is not known
 
 
 class Families:
@@ -46,6 +51,11 @@ class Families:
         self.place_of: Mapping[int, tuple[int, int]] = {
             node: (-number, version) for _, number, node, version in sorted(places)
         }
+
+    def turn(self, node: int) -> int:
+        """The turn that made a version."""
+        number, version = self.place_of[node]
+        return self.families[number].first + version
 
     def before(self, node: int) -> int | None:
         """The version before a version; None of the first one, and of other nodes."""
@@ -65,6 +75,8 @@ def families_of(topology: Topology) -> Families:
                 if _is_variable(topology, reader, versions):
                     whole = (*versions, *_last(topology, calls, versions))
                     nodes_of.setdefault(whole, Family(_loop(reader), whole))
+    for family in _kept_families(topology):
+        nodes_of.setdefault(family.versions, family)
     families = sorted(nodes_of.values(), key=lambda family: (-len(family.versions), family.versions))
     return Families(_without_parts(families))
 
@@ -80,7 +92,46 @@ def _calls(topology: Topology) -> dict[_Key, list[int]]:
 
 
 def _key(node: TopologyNode) -> _Key | None:
-    return None if node.site is None or not node.is_public else (node.site.path, node.name)
+    if node.site is None or not node.is_public or _is_kept(node):
+        return None
+    return node.site.path, node.name
+
+
+def _is_kept(node: TopologyNode) -> bool:
+    """Is it a DataFrame that was cached or checkpointed?"""
+    return node.kind == "operator" and node.by_id and node.relation == contract.FLOWS
+
+
+def _kept_families(topology: Topology) -> Iterator[Family]:
+    """Those of DataFrames."""
+    kept: dict[_Key, list[int]] = defaultdict(list)
+    for number, node in sorted(topology.nodes.items()):
+        if _is_kept(node) and node.site is not None:
+            kept[node.site.path, node.name].append(number)
+    for nodes in kept.values():
+        for versions in _versions(topology, nodes):
+            if len(versions) > 1:
+                begun = _kept_below(topology, versions[0]) - _kept_below(topology, versions[1])
+                is_known = len(begun) == 1
+                whole = (*begun, *versions) if is_known else tuple(versions)
+                yield Family(_loop(topology.nodes[versions[0]]), whole, first=0 if is_known else 1)
+
+
+def _kept_below(topology: Topology, number: int) -> set[int]:
+    """The cached and checkpointed DataFrames that a query reads."""
+    below, seen = set[int](), set[int]()
+    stack = [*topology.nodes[number].parents]
+    while stack:
+        parent = stack.pop()
+        node = topology.nodes.get(parent)
+        if node is None or parent in seen:
+            continue
+        seen.add(parent)
+        if _is_kept(node):
+            below.add(parent)
+        else:
+            stack += node.parents
+    return below
 
 
 def _loop(node: TopologyNode) -> str:

@@ -58,7 +58,8 @@ class PlanEdges:
             list
         )  # operator -> the internal nodes that saw its rows enter
         for node in sorted(self._nodes.values(), key=lambda node: node.number):
-            if node.kind == "step" and node.by_id and node.operation is not None:
+            is_read = node.number in graph.topology.children  # not so those that say which rows decide groups
+            if node.kind == "step" and node.by_id and node.operation is not None and is_read:
                 self._taps[node.operation].append(node.number)
         self._own = {number: node for number, node in self._nodes.items() if self._is_of_plan(node)}
         #: Rows that went from one node to another, where that is known.

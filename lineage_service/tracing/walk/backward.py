@@ -8,9 +8,9 @@ case by case.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -32,17 +32,29 @@ from lineage_service.tracing.walk.frontiers import Frontier, Frontiers, Records,
 from lineage_service.tracing.walk.id_lookup import node_of, records_of_ids
 from spark_agent import contract
 
-__all__ = ["BackwardSteps", "Winners"]
+__all__ = ["BackwardSteps", "GroupInputs", "Winners"]
 
 _Inputs = tuple[int, "Integers | None", Integers]
 """(run that wrote them, indices of the outputs, inputs); no indices where all have the same origin."""
 
 
+class GroupInputs(NamedTuple):
+    """Records at `node` that are enough for some groups."""
+
+    node: int
+    run: int | None  # None: `records` are ids of the node; else positions of this run
+    groups: Integers  # for each record, which of the groups it is enough for
+    records: Integers
+
+
 class Winners(Protocol):
-    """Which one of the inputs of an output alone decided it."""
+    """Which of the inputs of an output decided it."""
 
     def of(self, node: int, run: int, positions: Integers) -> tuple[npt.NDArray[np.bool_], Integers] | None:
-        """(which of ascending outputs have a winner, the winners of these). None where none of them has."""
+        """(which of ascending outputs one input alone decided, these inputs). None where none of them has."""
+
+    def of_groups(self, node: int, groups: Integers, check: Callable[[], None]) -> Iterable[GroupInputs]:
+        """What decided ascending groups. A group that is not named is made of all its records."""
 
 
 class BackwardSteps:
@@ -95,10 +107,29 @@ class BackwardSteps:
     def _with_the_keys(self, node: int, frontier: Frontier) -> None:
         """Groups are made of the records with their keys, in whatever run; in most there may be none."""
         self._frontiers.is_exact &= self._topology.nodes[node].exact
+        left = list(frontier.values())
+        if self._winners is not None:
+            left = [self._groups_left(self._winners, node, *records) for records in left]
         for parent in self._topology.nodes[node].parents:
             for run in self._graph.runs_of(parent):
-                for records in frontier.values():
+                for records in left:
                     self._frontiers.add(parent, run, *records, are_distinct=True)
+
+    def _groups_left(
+        self, winners: Winners, node: int, origins: Integers | None, groups: Integers
+    ) -> Records:
+        """Follow what decided groups. Gives those that all their records decided."""
+        are_left = np.ones(len(groups), bool)
+        for node_there, run, at, records in winners.of_groups(node, groups, self._frontiers.check):
+            are_left[at] = False
+            of_records = None if origins is None else origins[at]
+            if run is None:
+                self._add_ids(node_there, of_records, records)
+            else:
+                self._frontiers.add(node_there, run, of_records, records)
+        if are_left.all():
+            return origins, groups
+        return None if origins is None else origins[are_left], groups[are_left]
 
     def _follow_links(self, node: int, frontier: Frontier) -> None:
         """To the runs whose outputs were read, where that is known without flows."""

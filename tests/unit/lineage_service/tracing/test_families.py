@@ -178,3 +178,47 @@ def test_between_two_nodes_is_what_leads_from_one_to_the_other() -> None:
     assert names == ["combine", "join", "map", "reduceByKey", "side", "union", "union"]
     assert nodes_between(topology, versions[2], versions[1]) == frozenset()
     assert nodes_between(topology, versions[1], versions[1]) == frozenset()
+
+
+class Frames(Program):
+    """A program of DataFrames: each call of `kept` is a query over some of those that were cached before."""
+
+    def kept(self, *read: int, at: str, loops: tuple[str, ...] = ("job.py:7",)) -> int:
+        """With the operators of its query, as the agent tells it."""
+        scans = [self.call("InMemoryRelation", node, relation=contract.CARRIED) for node in read]
+        scans = scans or [self.call("Scan csv", by_id=True, relation=contract.SOURCE)]
+        top = self.call("Aggregate", *scans, relation=contract.CARRIED, call_site="job.py:8")
+        more = {"kind": "operator", "relation": contract.FLOWS, "by_id": True}
+        return self.call("localCheckpoint", top, at=at, loops=loops, **more)
+
+
+def test_what_a_loop_of_dataframes_caches_is_one_variable() -> None:
+    program = Frames()
+    edges = program.kept(at="job.py:1", loops=())
+    versions = [program.kept(at="job.py:2", loops=())]
+    for _ in range(3):
+        versions.append(program.kept(versions[-1], edges, at="job.py:8"))
+    [family] = program.families().families
+    assert (family.versions, family.loop) == (tuple(versions), "job.py:7")
+    assert [program.families().turn(node) for node in versions] == [0, 1, 2, 3]
+
+
+def test_where_nobody_cached_what_a_loop_begins_with_the_first_version_is_that_of_turn_one() -> None:
+    program = Frames()
+    edges = program.kept(at="job.py:1", loops=())
+    versions = [program.kept(edges, at="job.py:8")]
+    for _ in range(2):
+        versions.append(program.kept(versions[-1], edges, at="job.py:8"))
+    families = program.families()
+    [family] = families.families
+    assert family.versions == tuple(versions)
+    assert [families.turn(node) for node in versions] == [1, 2, 3]
+    assert families.before(versions[0]) is None
+
+
+def test_dataframes_that_a_loop_caches_anew_each_time_are_no_variable() -> None:
+    program = Frames()
+    edges = program.kept(at="job.py:1", loops=())
+    for _ in range(3):
+        program.kept(edges, at="job.py:8")
+    assert program.versions() == []
