@@ -100,8 +100,8 @@ SETTINGS = (
         "spark.lineage.explain",
         "auto",
         "What explanations need beside flows. `auto`: which input of a merge by key was returned unchanged, "
-        "where in the program's loops an operation is, and digests of the records that a loop hands from "
-        "turn to turn. `off`: nothing.",
+        "which row of a group the functions of a query picked, where in the program's loops an operation is, "
+        "and digests of the records that a loop hands from turn to turn. `off`: nothing.",
     ),
     Setting(
         "spark.lineage.pace",

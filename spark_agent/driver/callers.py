@@ -27,6 +27,9 @@ class Call(NamedTuple):
     site: str
 
 
+_NOBODY: tuple[FrameType | None, Call] = None, Call("", "")
+
+
 class Callers:
     """Finds the call of the user's program that a query is of, when the JVM asks for the query's plan.
 
@@ -49,27 +52,36 @@ class Callers:
         `method` is that of Spark SQL which the JVM runs, Class.method, on the thread `java_thread`; None if
         that is a thread which no thread of Python waits for.
         """
-        is_arrow = method.endswith(".withAction")
-        call = self._waiting(java_thread, is_arrow) or Call("", "")
+        _, call = self._waiting(method, java_thread)
         return Call(call.name or method.partition(".")[2] or "query", call.site)
 
-    def _waiting(self, java_thread: int | None, is_arrow: bool) -> Call | None:
-        own_call = _call(sys._getframe(1), is_arrow=False)
+    def frame(self, method: str, java_thread: int | None) -> FrameType | None:
+        """The innermost frame of the thread that waits in this call, if it is known which thread does."""
+        return self._waiting(method, java_thread)[0]
+
+    def _waiting(self, method: str, java_thread: int | None) -> tuple[FrameType | None, Call]:
+        is_arrow = method.endswith(".withAction")
+        own_call = _call(own_frame := sys._getframe(1), is_arrow=False)
         if own_call is not None:
-            return own_call
+            return own_frame, own_call
         frames = sys._current_frames()
         frames.pop(threading.get_ident(), None)
         if self._is_pinned:
             if java_thread in self._noted:
                 frame = frames.get(self._noted[java_thread])
-                return None if frame is None else _call(frame, is_arrow=False)
+                call = None if frame is None else _call(frame, is_arrow=False)
+                return _NOBODY if call is None else (frame, call)
             if java_thread is None and not is_arrow:
-                return None
+                return _NOBODY
             if java_thread is not None:
                 for ident in self._noted.values():
                     frames.pop(ident, None)
-        calls = [call for frame in frames.values() if (call := _call(frame, is_arrow=is_arrow)) is not None]
-        return calls[0] if len(calls) == 1 else None
+        calls = [
+            (frame, call)
+            for frame in frames.values()
+            if (call := _call(frame, is_arrow=is_arrow)) is not None
+        ]
+        return calls[0] if len(calls) == 1 else _NOBODY
 
 
 def _call(frame: FrameType | None, *, is_arrow: bool) -> Call | None:

@@ -11,6 +11,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 from spark_agent import contract
@@ -155,10 +156,19 @@ class OperationScope:
             self.frames.pop()
             self._local.newest = self._newest
 
-    def _visit(self) -> Site | None:
+    @property
+    def has_sites(self) -> bool:
+        """Do nodes say where in the program they were made?"""
+        return self._sites is not None
+
+    def site_at(self, waiting: FrameType | None) -> Site | None:
+        """The call in which a thread waits, counted, as an operation has it. Never raises."""
+        return None if waiting is None else self._visit(waiting)
+
+    def _visit(self, innermost: FrameType | None = None) -> Site | None:
         """This call out of the user's program, counted, where nodes have sites. Never raises."""
         try:
-            return None if self._sites is None else self._sites.visit()
+            return None if self._sites is None else self._sites.visit(innermost)
         except Exception as error:  # noqa: BLE001 - an agent bug must not fail the user's operation
             self._end_sites(error)
             return None

@@ -68,10 +68,14 @@ class Sites:
         self._visited: dict[tuple[str, ...], Site] = {}  # with the next visit
         self._lock = threading.RLock()  # a finalizer may call an operation meanwhile
 
-    def visit(self) -> Site | None:
-        """This thread's call out of the user's program, counted; None of none, and if there are too many."""
+    def visit(self, innermost: FrameType | None = None) -> Site | None:
+        """This thread's call out of the user's program, counted; None of none, and if there are too many.
+
+        With the `innermost` frame of a thread that waits, that thread's call.
+        """
+        frame = innermost or sys._getframe(2)
         with self._lock:
-            points = self._points_of_program() if len(self._points) < MAX_POINTS else []
+            points = self._points_of_program(frame) if len(self._points) < MAX_POINTS else []
             if not points:
                 return None
             path = tuple(point.text for point in points)
@@ -84,10 +88,10 @@ class Sites:
             self._visited[path] = replace(site, visit=site.visit + 1)
             return site
 
-    def _points_of_program(self) -> list[_Point]:
+    def _points_of_program(self, innermost: FrameType) -> list[_Point]:
         points: list[_Point] = []
         own = 0  # so many, with the outermost of the program's own code
-        frame: FrameType | None = sys._getframe(2)
+        frame: FrameType | None = innermost
         while frame is not None:
             file = frame.f_code.co_filename
             if is_of_user(file):

@@ -7,7 +7,9 @@ versions of Spark only here and there.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -152,6 +154,17 @@ class Catalyst:
         """What the functions of a Window are, in order: see WindowFunctions.java."""
         return list(json.loads(self._java.windows.describe(window)))
 
+    def decision(self, aggregate: Plan) -> str:
+        """Which rows give the results of a group: see PickingFunctions.java."""
+        return str(self._java.picking_functions.decision(aggregate))
+
+    def picked_ids(self, aggregate: Plan, ids: list[Expression]) -> list[Expression]:
+        """Functions that give the ids of the rows whose values the functions of an Aggregate give.
+
+        For each row all of `ids` in their order.
+        """
+        return list(self._java.picking_functions.picked(aggregate, self._java.java_list(ids)))
+
     def without_sessions(self, grouping: Seq) -> Seq:
         """The expressions that are no session windows, which grow by the rows that meet in them."""
         return self._reader.withoutSessions(grouping)
@@ -249,6 +262,18 @@ class Catalyst:
     def key(self, expressions: list[Expression] | Seq) -> Expression:
         """A number from 0 to 2**63 - 1 that is the same for the same values: a hash of 63 bits."""
         return self._builder.key(self._seq_of(expressions))
+
+    def digest(self, plan: Plan, salt: bytes) -> Expression | None:
+        """A number from 0 to 2**63 - 1 that is the same for rows with the same columns and values.
+
+        Rows of columns with other names or types have other ones. None where rows cannot be hashed.
+        """
+        columns = plan.output()
+        names, types = self.names(columns), self.types(columns)
+        if not all(map(is_hashable, types)):
+            return None
+        of_columns = hashlib.blake2b(repr((names, types)).encode(), digest_size=7, key=salt).digest()
+        return self.key([self.long(int.from_bytes(of_columns, "big")), *self.items(columns)])
 
     def is_pushed_into_lines(self, condition: Expression) -> bool:
         """Does Spark look at a condition while it reads lines of CSV or JSON, so before all others?"""
@@ -420,6 +445,14 @@ class Catalyst:
             return None
         parts = extracted.get()
         return self.items(parts._2()), self.items(parts._3()), not parts._4().isDefined()
+
+
+_UNHASHABLE = re.compile(r"\b(map|variant|geometry|geography)\b|collate", re.IGNORECASE)
+
+
+def is_hashable(type_name: str) -> bool:
+    """Can values of a type be grouped by a hash? `type_name` is as in a catalog."""
+    return _UNHASHABLE.search(type_name) is None
 
 
 def singleton(package: Any, name: str) -> Any:

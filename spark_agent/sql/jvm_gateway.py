@@ -47,6 +47,7 @@ _CLASSES = {
         "PlanStrategy",
         "PlanCheck",
         "WindowFunctions",
+        "PickingFunctions",
         "CallSites",
         "CorrelatedSubqueries",
         "QueryEndListener",
@@ -84,6 +85,7 @@ class Jvm:
         self._empty = self._list_of()
         self.plan_reader, self.plan_builder = classes.PlanReader(), classes.PlanBuilder()
         self.windows = classes.WindowFunctions()
+        self.picking_functions = classes.PickingFunctions()
         self.correlated = classes.CorrelatedSubqueries
         self.python_functions = classes.PythonFunctions()
         self.call_sites = classes.CallSites
@@ -188,25 +190,49 @@ class Jvm:
         output_files: OutputFiles | None = None,
         is_persisted: bool = False,
         step_size: int = 0,
+        digest: Any = None,
     ) -> Any:
         """A LineageTap over columns of ids, of the nodes `sources`.
 
         With a `key` (an expression of a long, neither null nor negative), `codes` and `keys` are the nodes D
         and K of its groups; without, it is an output's, which may have `output_files`. With `is_persisted`
         it is of a plan whose rows are to be cached or checkpointed. With a `step_size` it is one for `reads`,
-        and its key is not used.
+        and its key is not used. A `digest` is as a key, of the rows of an output without files.
         """
         if (key is None) != (codes < 0) or (key is None) != (keys < 0) or len(ids) != len(sources):
             raise ValueError(f"tap {node} has a key without its nodes, or columns without theirs")
         if key is not None and output_files is not None:
             raise ValueError(f"tap {node} has a key, so it is none of an output of files")
+        if digest is not None and (key is not None or output_files is not None):
+            raise ValueError(f"tap {node} has digests beside a key, or beside files")
         files = output_files or OutputFiles()
         texts = self._empty if files.texts is None else files.texts
         spec = self._tap_spec(config, node, sources, codes, keys, files, is_persisted=is_persisted)
         spec = spec.inSteps(step_size)
-        optional = (key, files.key, files.bucket)
+        if digest is not None:
+            spec = spec.withDigests()
+        optional = (key, digest, files.key, files.bucket)
         children = [*ids, *(child for child in optional if child is not None), *files.values]
         return self._tap(spec, self.plan_builder.joined(self.java_list(children), texts))
+
+    def winners_tap(
+        self,
+        config: Any,
+        nodes: Sequence[int],
+        ids: Sequence[Any],
+        sources: Sequence[int],
+        key: Any,
+        *,
+        is_persisted: bool = False,
+    ) -> Any:
+        """A LineageTap over groups with the `key`: of each column of ids, which row decides the group.
+
+        What it writes is of `nodes`, one for each column. A negative id is none.
+        """
+        spec = self._tap_spec(
+            config, nodes[0], sources, -1, -1, OutputFiles(), is_persisted=is_persisted
+        ).ofWinners(self.java_list(nodes))
+        return self._tap(spec, self.seq([*ids, key]))
 
     def frames(
         self,

@@ -14,6 +14,7 @@ from typing import Any
 from spark_agent import contract
 from spark_agent.driver.call_sites import merged_sites
 from spark_agent.driver.nodes import NODE_FIELDS
+from spark_agent.driver.sites import Site
 from spark_agent.sql.schemas import Schema
 
 
@@ -44,6 +45,8 @@ class PlanNode:
     frame: dict[str, int | str | None] | None = None  # of a window
     schema: Schema | None = None  # of a source or sink
     expressions: dict[str, Any] | None = None  # what it computes of a row
+    site: Site | None = None  # of what is persisted: where in the program that was asked for
+    decided_by: str | None = None  # which rows give the record of a group, see contract.DECISIONS
     is_prefiltered: bool = False  # of a scan: may a condition on a row fail before it is counted
     parents: list[int] = field(default_factory=list)
     id_parents: list[int] = field(default_factory=list)
@@ -59,6 +62,10 @@ class PlanNode:
             fields["frame"] = self.frame
         if self.expressions is not None:
             fields["expressions"] = self.expressions
+        if self.site is not None:
+            fields["site"] = self.site.event_field()
+        if self.decided_by is not None:
+            fields["decided_by"] = self.decided_by
         return fields if self.schema is None else fields | self.schema.event_fields()
 
 
@@ -130,13 +137,20 @@ class PlanNodes:
         Of a window, the codes are the frames of its rows.
         """
 
-        def step(name: str, relation: str, parents: list[int], **fields: Any) -> PlanNode:
-            name, fields["made_at"] = f"{operation.name}: {name}", [operation.call_site]
-            node = self.operator(name, "", parents, kind="step", relation=relation, **fields)
-            node.operation = operation.number
-            return node
+        id_parents = list(dict.fromkeys(sources))
+        rows = self._step(operation, "rows", contract.FLOWS, [], by_id=True, id_parents=id_parents)
+        codes = self._step(operation, codes_name, contract.FLOWS, [rows.number])
+        keys = self._step(operation, "keys", contract.FLOWS, [codes.number])
+        return rows, codes, keys, self._step(operation, "groups", contract.KEYED, [keys.number])
 
-        rows = step("rows", contract.FLOWS, [], by_id=True, id_parents=list(dict.fromkeys(sources)))
-        codes = step(codes_name, contract.FLOWS, [rows.number])
-        keys = step("keys", contract.FLOWS, [codes.number])
-        return rows, codes, keys, step("groups", contract.KEYED, [keys.number])
+    def winners(self, operation: PlanNode, source: int) -> PlanNode:
+        """The internal node of the rows that decide groups, by their ids at the node `source`."""
+        return self._step(operation, "winners", contract.FLOWS, [], by_id=True, id_parents=[source])
+
+    def _step(
+        self, operation: PlanNode, name: str, relation: str, parents: list[int], **fields: Any
+    ) -> PlanNode:
+        name, fields["made_at"] = f"{operation.name}: {name}", [operation.call_site]
+        node = self.operator(name, "", parents, kind="step", relation=relation, **fields)
+        node.operation = operation.number
+        return node

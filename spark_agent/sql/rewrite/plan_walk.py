@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from spark_agent import contract
-from spark_agent.sql.catalyst import Catalyst, Operator
+from spark_agent.sql.catalyst import Catalyst, Operator, is_hashable
 from spark_agent.sql.rewrite.descriptions import described
 from spark_agent.sql.rewrite.plan_nodes import AnotherPartError, PlanNode, PlanNodes, UncoveredError
 from spark_agent.sql.schemas import Schema
@@ -26,6 +26,10 @@ Ids = list[tuple[Expression, int]]
 
 class Taps(Protocol):
     """Makes the expressions that number rows and write ids."""
+
+    @property
+    def is_explained(self) -> bool:
+        """Do nodes say what an explanation uses, too?"""
 
     def kept(self, node: PlanNode, roots: Sequence[str], query: Plan) -> Any:
         """Which rows of a source in these folders a replay keeps; None: all, and of what is no replay.
@@ -52,7 +56,11 @@ class Taps(Protocol):
         key_nodes: tuple[int, int] = (-1, -1),
         output_files: OutputFiles | None = None,
         step_size: int = 0,
+        digest: Expression | None = None,
     ) -> Expression: ...
+
+    def winners(self, nodes: Sequence[int], ids: Ids, key: Expression) -> Expression:
+        """A condition that is always true, and notes which rows decide the group of a row."""
 
     def reads(self, tap: Expression) -> Expression: ...
 
@@ -276,13 +284,34 @@ class Walk:
         """Without the columns of ids that nothing above reads, where that can be known."""
         return self.catalyst.pruned(plan) if self.is_prunable else plan
 
-    def grouped(self, operation: PlanNode, below: Rewritten, key: Expression) -> tuple[Plan, int]:
-        """`below` with a tap that writes ids by their key, and the node of the groups."""
+    def grouped(
+        self, operation: PlanNode, below: Rewritten, key: Expression, decided_by: str | None = contract.BY_ALL
+    ) -> tuple[Plan, int]:
+        """`below` with a tap that writes ids by their key, and the node of the groups.
+
+        `decided_by`: which rows of a group count, as contract.DECISIONS says; None: not known.
+        """
+        if self.taps.is_explained:
+            operation.decided_by = decided_by
         sources = [node for _, node in below.ids]
         rows, codes, keys, groups = self.nodes.group_provenance(operation, sources)
         groups.exact, groups.reason = operation.exact, operation.reason
         tap = self.taps.tap(rows.number, below.ids, key, (codes.number, keys.number))
         return self.catalyst.filter(tap, below.plan), groups.number
+
+    def with_winners(
+        self, operation: PlanNode, like: Plan, grouped: Rewritten, picked: Sequence[tuple[Expression, int]]
+    ) -> Rewritten:
+        """`grouped`, the groups of an operation, with a tap that writes which rows decide each.
+
+        `picked` are columns of it with the ids of such rows, and the nodes of these. It ends with the columns
+        of `like` and of its own ids.
+        """
+        [(key, _)] = grouped.ids
+        nodes = [self.nodes.winners(operation, source).number for _, source in picked]
+        tap = self.taps.winners(nodes, list(picked), key)
+        plan = self.catalyst.project_as(like, self.catalyst.filter(tap, grouped.plan), [key])
+        return Rewritten(plan, grouped.ids, grouped.node)
 
     def read_so_far(
         self, operation: PlanNode, below: Rewritten, step_size: int
@@ -291,6 +320,8 @@ class Walk:
         sources = [node for _, node in below.ids]
         rows, steps, keys, groups = self.nodes.group_provenance(operation, sources)
         groups.exact, groups.reason = operation.exact, operation.reason
+        if self.taps.is_explained:
+            operation.decided_by = contract.BY_ALL
         nodes = (steps.number, keys.number)
         tap = self.taps.tap(rows.number, below.ids, self.catalyst.long(0), nodes, step_size=step_size)
         return self.catalyst.filter(tap, below.plan), groups.number, self.taps.reads(tap)
@@ -316,11 +347,6 @@ def _mark_nondeterministic(nodes: list[PlanNode]) -> None:
 
 
 _ONE = re.compile(r"Project \[1 AS col#[0-9]+L?\]$")
-_UNHASHABLE = re.compile(r"\b(map|variant|geometry|geography)\b|collate", re.IGNORECASE)
-
-
-def is_hashable(type_name: str) -> bool:
-    return _UNHASHABLE.search(type_name) is None
 
 
 def _is_runtime_filter(subquery: Expression) -> bool:

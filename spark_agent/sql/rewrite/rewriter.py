@@ -24,7 +24,7 @@ from spark_agent.sql.rewrite.operators import (
 )
 from spark_agent.sql.rewrite.plan_nodes import PlanNode, PlanNodes
 from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Scans, Taps, Walk
-from spark_agent.sql.types import OutputFiles, Plan
+from spark_agent.sql.types import Expression, OutputFiles, Plan
 
 _HANDLERS: dict[str, Handler] = {
     **scans.HANDLERS,
@@ -51,11 +51,12 @@ def output(
     *,
     kind: str = "sink",
     output_files: OutputFiles | None = None,
+    digest: Expression | None = None,
     **fields: Any,
 ) -> tuple[Plan, PlanNode]:
     """`top` with the tap of an output above it, and the columns of `plan` again; and its node.
 
-    `output_files` are expressions over the columns of `plan`.
+    `output_files` and `digest` are expressions over the columns of `plan`.
     """
     description = str(fields.pop("description", ""))
     node = walk.nodes.operator(
@@ -64,7 +65,7 @@ def output(
     if walk.upper_bound_reason:
         node.exact, node.reason = False, walk.upper_bound_reason
     node.id_parents = list(dict.fromkeys(source for _, source in top.ids))
-    tap = walk.taps.tap(node.number, top.ids, output_files=output_files)
+    tap = walk.taps.tap(node.number, top.ids, output_files=output_files, digest=digest)
     return walk.catalyst.project_as(plan, walk.catalyst.filter(tap, top.plan)), node
 
 

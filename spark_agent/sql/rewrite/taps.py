@@ -25,10 +25,16 @@ class PlanTaps:
     """The taps of one plan. With `is_persisted` its rows are to be cached or checkpointed."""
 
     def __init__(
-        self, jvm: Jvm, config: Any, replay: Replay | None = None, *, is_persisted: bool = False
+        self,
+        jvm: Jvm,
+        config: Any,
+        replay: Replay | None = None,
+        *,
+        is_persisted: bool = False,
+        is_explained: bool = False,
     ) -> None:
         self._jvm, self._config, self._replay = jvm, config, replay
-        self._is_persisted = is_persisted
+        self._is_persisted, self.is_explained = is_persisted, is_explained
 
     def kept(self, node: PlanNode, roots: Sequence[str], query: Plan) -> Any:
         if self._replay is None:
@@ -62,6 +68,7 @@ class PlanTaps:
         key_nodes: tuple[int, int] = (-1, -1),
         output_files: OutputFiles | None = None,
         step_size: int = 0,
+        digest: Expression | None = None,
     ) -> Expression:
         columns, sources = [column for column, _ in ids], [source for _, source in ids]
         codes, keys = key_nodes
@@ -76,6 +83,7 @@ class PlanTaps:
             output_files=output_files,
             is_persisted=self._is_persisted,
             step_size=step_size,
+            digest=digest,
         )
 
     def attend_calls(self, nodes: Iterable[PlanNode]) -> None:
@@ -85,6 +93,12 @@ class PlanTaps:
         """
         if self._replay is None and calls_python(nodes):
             self._config.attendCalls()
+
+    def winners(self, nodes: Sequence[int], ids: Ids, key: Expression) -> Expression:
+        columns, sources = [column for column, _ in ids], [source for _, source in ids]
+        return self._jvm.winners_tap(
+            self._config, nodes, columns, sources, key, is_persisted=self._is_persisted
+        )
 
     def reads(self, tap: Expression) -> Expression:
         return self._jvm.reads(tap)
@@ -118,7 +132,14 @@ class TapFactory:
                     is_silent=session.is_silent,
                 )
                 self._jvm.ship()
-        return PlanTaps(self._jvm, self._config, self._session.replay, is_persisted=is_persisted)
+        replay = self._session.replay
+        return PlanTaps(
+            self._jvm,
+            self._config,
+            replay,
+            is_persisted=is_persisted,
+            is_explained=self._session.settings.is_explained and replay is None,
+        )
 
     def none(self) -> PlanTaps:
         """For a plan that stays as it is."""

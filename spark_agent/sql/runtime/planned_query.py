@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from spark_agent.driver.sites import Site
 from spark_agent.sql.files.outputs import Output
 from spark_agent.sql.schemas import Schema
 from spark_agent.sql.tables import Endpoint
@@ -61,6 +62,11 @@ class PlanningCall:
         return self.is_cache or self.method.startswith(_LOCAL_CHECKPOINT)
 
     @property
+    def is_kept(self) -> bool:
+        """Are the rows kept for later queries: cached or checkpointed?"""
+        return self.is_cache or (self.is_read_as_rdd and not self.is_of_rdd)
+
+    @property
     def gives_no_result(self) -> bool:
         """Do its rows stay in Spark, for later queries or for an RDD?"""
         return self.is_cache or self.is_read_as_rdd
@@ -81,6 +87,7 @@ class PlannedQuery:
     endpoint: Endpoint | None  # where its rows go otherwise
     is_given: bool = False  # a library of the JVM takes its rows
     schema: Schema | None = None  # of the rows that it gives
+    site: Site | None = None  # where rows that stay in Spark were asked for
 
     @property
     def name(self) -> str:
@@ -107,6 +114,8 @@ class PlannedQuery:
         """Of the node of its output."""
         is_operator = self.call.gives_no_result or self.taker is not None
         fields: dict[str, Any] = {"kind": "operator"} if is_operator else {}
+        if self.site is not None:
+            fields["site"] = self.site
         if self.output is not None:
             fields.update(description=self.output.path, dataset=self.output.dataset)
         elif self.endpoint is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from spark_agent.delivery import settings
 from spark_agent.delivery.log import logger
 from spark_agent.driver.callers import Callers
+from spark_agent.driver.sites import Site
 from spark_agent.sql import tables
 from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.files import commands, outputs
@@ -38,7 +39,7 @@ from spark_agent.sql.runtime.re_executions import ReExecutions, upper_bound_reas
 from spark_agent.sql.runtime.reruns import Reruns
 from spark_agent.sql.runtime.saves import Saves
 from spark_agent.sql.tables import Endpoint
-from spark_agent.sql.types import Plan
+from spark_agent.sql.types import Expression, Plan
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session
@@ -196,10 +197,16 @@ class Queries:
             output=output,
             endpoint=endpoint,
             is_given=is_giving and endpoint is None,
+            site=self._site(call) if call.is_kept else None,
             schema=None
             if call.gives_no_result or output is not None
             else schema_given(self._catalyst, query),
         )
+
+    def _site(self, call: PlanningCall) -> Site | None:
+        """Where in the program a query was asked for; counts that."""
+        scope = self._session.scope
+        return scope.site_at(self._callers.frame(call.method, call.thread)) if scope.has_sites else None
 
     def _endpoint(self, plan: Plan, kind: str, query: Plan | None, call: PlanningCall) -> Endpoint | None:
         """Where the rows of a plan go, if that is no folder of files that a command of Spark writes."""
@@ -262,6 +269,7 @@ class Queries:
             walk.rewrite(query),
             name,
             output_files=None if output is None else output.output_files,
+            digest=self._digest(planned),
             **fields,
         )
         rewritten = walk.pruned(rewritten)
@@ -287,6 +295,12 @@ class Queries:
         if planned.call.is_of_rdd:
             self._re_executions.add(node.number)
         return rewritten if planned.into_command is None else planned.into_command(rewritten)
+
+    def _digest(self, planned: PlannedQuery) -> Expression | None:
+        """An expression that gives the digest of a row of what a loop caches or checkpoints."""
+        if planned.site is None or not planned.site.is_repeated or not self._session.digest_salt:
+            return None
+        return self._catalyst.digest(planned.query, self._session.digest_salt)
 
     def _python_batch(self, query: Plan, nodes: list[PlanNode]) -> int | None:
         """How many results of a function for rows Python gives back at once, if the query has one."""

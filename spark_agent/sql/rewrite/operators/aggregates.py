@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Walk
-from spark_agent.sql.types import Plan
+from spark_agent import contract
+from spark_agent.sql.rewrite.plan_nodes import PlanNode
+from spark_agent.sql.rewrite.plan_walk import Handler, Ids, Rewritten, Walk
+from spark_agent.sql.types import Expression, Plan
 
+#: So many ids at most are carried beside a group to say which rows decide it: each costs the job.
+_MOST_PICKED = 8
 #: Columns that Spark makes of the conditions of aggregates of one input, to read it once.
 _MERGED = "propagatedFilter"
 
@@ -30,11 +34,36 @@ def aggregate(walk: Walk, plan: Plan) -> Rewritten:
             "Spark computes aggregates of several conditions at once: the rows of all of them are given"
         )
     key = walk.key(plan, keys)
-    tapped, groups = walk.grouped(node, below, key)
+    decided_by, picked = _decision(walk, own, node, below.ids)
+    tapped, groups = walk.grouped(node, below, key, decided_by)
     column = walk.catalyst.alias(key, f"lineage_{groups}")
-    aggregated = walk.catalyst.aggregate(own, [column], tapped)
-    ids = [(column.toAttribute(), groups)]
-    return walk.with_groups(Rewritten(aggregated, ids, node.number), subqueries)
+    winners = [walk.catalyst.alias(expression, "lineage_winner") for expression, _ in picked]
+    aggregated = walk.catalyst.aggregate(own, [column, *winners], tapped)
+    rewritten = Rewritten(aggregated, [(column.toAttribute(), groups)], node.number)
+    if winners:
+        sources = (source for _, source in picked)
+        ids = list(zip((winner.toAttribute() for winner in winners), sources, strict=True))
+        rewritten = walk.with_winners(node, own, rewritten, ids)
+    return walk.with_groups(rewritten, subqueries)
+
+
+def _decision(
+    walk: Walk, plan: Plan, node: PlanNode, ids: Ids
+) -> tuple[str | None, list[tuple[Expression, int]]]:
+    """(which rows of a group give its results, functions of the ids of these with their nodes).
+
+    They are not named where groups are not told apart, and where there are too many of them.
+    """
+    decision = walk.catalyst.decision(plan) if walk.taps.is_explained else None
+    if decision != contract.BY_WINNERS:
+        return decision if decision in contract.DECISIONS else None, []
+    if not node.exact or not ids:
+        return contract.BY_ALL, []
+    expressions = walk.catalyst.picked_ids(plan, [column for column, _ in ids])
+    if len(expressions) > _MOST_PICKED:
+        return None, []
+    sources = [source for _, source in ids] * (len(expressions) // len(ids))
+    return decision, list(zip(expressions, sources, strict=True))
 
 
 HANDLERS: dict[str, Handler] = {"Aggregate": aggregate}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from spark_agent.sql.catalyst import is_hashable
 from spark_agent.sql.python_functions import PythonFunction
-from spark_agent.sql.rewrite.plan_walk import Handler, Ids, Rewritten, Walk, is_hashable
+from spark_agent.sql.rewrite.plan_walk import Handler, Ids, Rewritten, Walk
 from spark_agent.sql.types import Expression, Plan, Seq
 from spark_agent.worker import group_functions
 

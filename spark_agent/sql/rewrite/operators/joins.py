@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from spark_agent import contract
+from spark_agent.sql.catalyst import is_hashable
 from spark_agent.sql.rerun.rerunnable_plan import are_same_again
 from spark_agent.sql.rewrite.plan_nodes import PlanNode, UncoveredError
-from spark_agent.sql.rewrite.plan_walk import Handler, Ids, Rewritten, Walk, is_hashable
+from spark_agent.sql.rewrite.plan_walk import Handler, Ids, Rewritten, Walk
 from spark_agent.sql.types import Plan
 
 _LEFT_STAYS = ("LeftOuter", "LeftSingle", "FullOuter")
@@ -67,7 +69,7 @@ def _semi_join(
         left_keys = read
         pairs = walk.catalyst.inner_join(plan.left(), right.plan, plan)
         rows = Rewritten(pairs, right.ids, right.node)
-        tapped, groups = walk.grouped(node, rows, walk.key(plan, left_keys))
+        tapped, groups = walk.grouped(node, rows, walk.key(plan, left_keys), contract.BY_ONE)
         capture = walk.catalyst.after(walk.pruned(walk.catalyst.without_rows(tapped)))
         inner = plan.right()
     else:
@@ -77,7 +79,8 @@ def _semi_join(
                 "of the other side, all rows with the same key are given: the rest of the condition is not "
                 "followed"
             )
-        tapped, groups = walk.grouped(node, right, walk.key(plan, right_keys))
+        decided_by = contract.BY_ONE if is_all else contract.BY_ALL
+        tapped, groups = walk.grouped(node, right, walk.key(plan, right_keys), decided_by)
         inner, capture = walk.catalyst.project_as(plan.right(), tapped), None
     key = walk.key(plan, left_keys)
     if kind == "LeftSemi":

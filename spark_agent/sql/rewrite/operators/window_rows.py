@@ -6,7 +6,8 @@ partitions depend on tells them apart, except rows that are tied.
 
 from __future__ import annotations
 
-from spark_agent.sql.rewrite.plan_walk import Ids, Walk, is_hashable
+from spark_agent.sql.catalyst import is_hashable
+from spark_agent.sql.rewrite.plan_walk import Ids, Walk
 from spark_agent.sql.types import Expression, Plan
 
 #: Rows of these may have the ids of other rows, or no ids at all.

@@ -8,6 +8,7 @@ partitions, or its frame is not followed, rows are grouped by partition.
 
 from __future__ import annotations
 
+from spark_agent import contract
 from spark_agent.sql.rewrite.operators.window_rows import may_repeat, row_key
 from spark_agent.sql.rewrite.plan_nodes import PlanNode
 from spark_agent.sql.rewrite.plan_walk import Handler, Ids, Rewritten, Walk
@@ -20,6 +21,8 @@ from spark_agent.sql.rewrite.window_frames import (
 )
 from spark_agent.sql.types import Expression, Plan
 
+#: Functions that give the value of one row of their frame, and of which it is not known which row that is.
+_PICKING = frozenset(("min", "max", "min_by", "max_by"))
 #: So many rows are named one by one where wider frames cannot be told from each other.
 _MANY = 64
 
@@ -33,6 +36,7 @@ def window(walk: Walk, plan: Plan) -> Rewritten:
     node = walk.operator(plan, [below.node])
     functions = [WindowFunction.parse(fields) for fields in walk.catalyst.window_functions(plan)]
     _describe(node, functions)
+    decided_by = contract.BY_ALL if walk.taps.is_explained and _are_followed(functions) else None
     read = Rewritten(below.plan, _ids_read(walk, plan, child, below), below.node)
     key, rows = None, other_rows(functions)
     if rows.frames and read.ids and not rows.is_all:
@@ -42,6 +46,7 @@ def window(walk: Walk, plan: Plan) -> Rewritten:
     else:
         read.plan = _limited(walk, read.plan, limits)
         rewritten = _Frames(walk, plan, read, functions, rows).window(below.ids, node, key)
+    node.decided_by = decided_by
     _note(walk, plan, rewritten.ids)
     return Rewritten(rewritten.plan, [*below.ids, *rewritten.ids], node.number)
 
@@ -50,6 +55,11 @@ def _describe(node: PlanNode, functions: list[WindowFunction]) -> None:
     node.frame = frame_of(functions)
     if any(function.kind == "rank" for function in functions) and RANKED not in node.description:
         node.description = f"{node.description}; {RANKED}"
+
+
+def _are_followed(functions: list[WindowFunction]) -> bool:
+    """Do all rows count that are given for a value? Of the rows of a frame, a minimum would need one."""
+    return all(function.kind != "aggregate" or function.name not in _PICKING for function in functions)
 
 
 def _keyed(

@@ -39,7 +39,7 @@ public class TapBuffer implements TaskCapture.Part {
 
   /** One array for each column of ids. */
   public final long[][] ids;
-  /** The keys of the rows, if the tap has them. */
+  /** The keys of the rows, if the tap has them, or their digests. */
   public long[] keys;
   /** How many rows the arrays hold. */
   public int rows;
@@ -74,7 +74,7 @@ public class TapBuffer implements TaskCapture.Part {
     this(spec, partition, null, MAX_ROWS, false);
   }
 
-  private TapBuffer(TapSpec spec, int partition, OutputPasses passes, int maxRows, boolean hasCodes) {
+  private TapBuffer(TapSpec spec, int partition, OutputPasses passes, int maxRows, boolean hasKeys) {
     this.spec = spec;
     this.partition = partition;
     this.passes = passes;
@@ -89,8 +89,8 @@ public class TapBuffer implements TaskCapture.Part {
         && (spec.isPersisted || isReadAsRdd && "true".equals(task.getLocalProperty(HAS_PERSISTED)));
     cacheFill = isPersisted && !spec.hasKey() ? new CacheFill(task) : null;
     ids = new long[spec.sourceNodes.length][0];
-    keys = hasCodes ? new long[0] : null;
-    codes = hasCodes ? new KeyCodes(MAX_PAIRS) : null;
+    keys = hasKeys ? new long[0] : null;
+    codes = hasKeys && !spec.isOfWinners() && !spec.hasDigests() ? new KeyCodes(MAX_PAIRS) : null;
     steps = spec.steps();
     outputFiles = spec.hasOutputFiles() ? new OutputFiles(spec) : null;
     messageKey = (spec.config.applicationId + "#" + run).getBytes(StandardCharsets.UTF_8);
@@ -107,7 +107,7 @@ public class TapBuffer implements TaskCapture.Part {
   }
 
   static TapBuffer ofOutput(TapSpec spec, int partition, boolean isOneOfMany, OutputPasses passes) {
-    return new TapBuffer(spec, partition, passes, isOneOfMany ? FIRST_CAPACITY : MAX_ROWS, false);
+    return new TapBuffer(spec, partition, passes, isOneOfMany ? FIRST_CAPACITY : MAX_ROWS, spec.hasDigests());
   }
 
   /** How many rows it has seen. */
@@ -182,10 +182,16 @@ public class TapBuffer implements TaskCapture.Part {
     if (count > 0 && isSending()) {
       try {
         for (int i = 0; i < ids.length; i++) {
-          sendIds(ids[i], count, spec.sourceNodes[i]);
+          if (spec.isOfWinners()) {
+            sendWinners(spec.winnerNode(i), ids[i], count);
+          } else {
+            sendIds(ids[i], count, spec.sourceNodes[i]);
+          }
         }
         if (codes != null) {
           sendCodes(count);
+        } else if (spec.hasDigests()) {
+          send(new FlowBlock(spec.node, "digests").outputs(firstRow).column("digest", keys, count));
         }
       } catch (Throwable error) {
         countBug(error);
@@ -229,6 +235,23 @@ public class TapBuffer implements TaskCapture.Part {
     }
     if (pairs > 0) {
       send(new FlowBlock(spec.node, "pairs").from(source).column("out", out, pairs).column("in", in, pairs));
+    }
+  }
+
+  /** Sends the ids of a column by the keys of their rows. */
+  private void sendWinners(int node, long[] column, int count) {
+    long[] out = new long[Math.min(count, MAX_PAIRS)];
+    long[] in = new long[out.length];
+    int winners = 0;
+    for (int i = 0; i < count; i++) {
+      if (column[i] >= 0) {
+        out[winners] = keys[i];
+        in[winners++] = column[i];
+      }
+      if (winners == MAX_PAIRS || winners > 0 && i == count - 1) {
+        send(new FlowBlock(node, "winners").column("out", out, winners).column("in", in, winners));
+        winners = 0;
+      }
     }
   }
 
@@ -337,6 +360,9 @@ public class TapBuffer implements TaskCapture.Part {
 
   @Override
   public void describe(FailureReport report) {
+    if (spec.isOfWinners()) {
+      return; // its rows are groups
+    }
     if (firstRow + rows > 0) {
       int last = rows > 0 ? rows - 1 : capacity - 1; // full arrays that were sent hold their rows still
       report.tap(spec.node, partition, run, spec.sourceNodes,

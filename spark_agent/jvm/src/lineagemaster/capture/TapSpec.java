@@ -2,7 +2,9 @@ package lineagemaster.capture;
 
 import java.io.Serializable;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Collectors;
 import lineagemaster.delivery.AgentConfig;
 
 /** What a tap is: its nodes, and whose ids its columns hold. */
@@ -21,6 +23,8 @@ public final class TapSpec implements Serializable {
   public final boolean isOnlyColumn;
   public final boolean isPersisted;
   private int stepSize;
+  private int[] winnerNodes;
+  private boolean hasDigests;
 
   /**
    * @param codeNode the node of the rows' keys by their codes, or -1: this is an output, whose rows have no key
@@ -64,6 +68,34 @@ public final class TapSpec implements Serializable {
     return this;
   }
 
+  /**
+   * The same, but of groups: of each column, the row that decides the group of the key. These are told of so many
+   * nodes, one for each column.
+   */
+  public TapSpec ofWinners(List<Integer> nodes) {
+    winnerNodes = nodes.stream().mapToInt(Integer::intValue).toArray();
+    return this;
+  }
+
+  /** The same, but of an output whose rows have digests, where others have keys. */
+  public TapSpec withDigests() {
+    hasDigests = true;
+    return this;
+  }
+
+  public boolean hasDigests() {
+    return hasDigests;
+  }
+
+  boolean isOfWinners() {
+    return winnerNodes != null;
+  }
+
+  /** The node of the winners in a column. */
+  int winnerNode(int column) {
+    return winnerNodes[column];
+  }
+
   /** The steps of its rows; null if these have keys of their own. */
   ReadSteps steps() {
     return stepSize > 0 ? new ReadSteps(stepSize) : null;
@@ -75,11 +107,14 @@ public final class TapSpec implements Serializable {
   }
 
   public boolean hasKey() {
-    return codeNode >= 0;
+    return codeNode >= 0 || isOfWinners();
   }
 
   /** The nodes that its task runs have beside the input. */
   List<Integer> moreNodes() {
+    if (isOfWinners()) {
+      return Arrays.stream(winnerNodes).skip(1).boxed().collect(Collectors.toList());
+    }
     return hasKey() ? List.of(codeNode, keyNode) : List.of();
   }
 
