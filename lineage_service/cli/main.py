@@ -121,6 +121,7 @@ COMMANDS: dict[str, Entry] = {
         "lineage_service.cli.query.explain:command",
         "the few input rows that decided what a record is, also in loops",
         _STORE,
+        runs_command=True,
     ),
     "rows": Entry(
         "lineage_service.cli.query.rows:command",

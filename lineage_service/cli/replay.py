@@ -35,6 +35,7 @@ from lineage_service.replays.requested_rows import named_rows, replacement
 from lineage_service.replays.sandbox import Sandbox, Sandboxes
 from lineage_service.replays.specification import (
     Plan,
+    asked_records,
     changed_rows,
     check_rows,
     row_set_json,
@@ -274,7 +275,7 @@ class _Chosen:
 
     def _of_rows(self, row_set: dict[str, Any], failure: Failure | None = None) -> Request:
         options = self._options
-        asked = () if failure else _asked(row_set)
+        asked = () if failure else asked_records(row_set)
         if asked and not any(record.node in self._original.sinks for record in asked):
             raise InvalidQueryError("START is no row of an output: give one, or rows of inputs with --only")
         place = depends_on_places(
@@ -381,20 +382,6 @@ class _Chosen:
             is_shown=options.show,
             notes=tuple(self._notes),
         )
-
-
-def _asked(row_set: dict[str, Any]) -> tuple[AskedRecord, ...]:
-    names = ("path", "row", "text", "key")
-    records = row_set["asked"]
-    assert isinstance(records, list)
-    return tuple(
-        AskedRecord(
-            node=record["node"],
-            record_id=record["record_id"],
-            **{name: record.get(name) for name in names},
-        )
-        for record in records
-    )
 
 
 def _whole(path: str) -> str:

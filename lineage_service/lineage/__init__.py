@@ -37,6 +37,7 @@ from lineage_service.lineage.explanations import (
     ExplanationRuleName,
     ExplanationTurn,
     GivenValues,
+    Verification,
 )
 from lineage_service.lineage.failures import FailedRecord, Failure, Failures
 from lineage_service.lineage.graphs import Edge, Graph, Node
@@ -222,6 +223,7 @@ __all__ = [
     "ValueStep",
     "Values",
     "Verdict",
+    "Verification",
     "WayRecord",
     "doc",
 ]

@@ -13,7 +13,7 @@ from lineage_service.lineage.records import Record
 from lineage_service.lineage.results import Result, doc
 from lineage_service.lineage.traces import TraceStart
 
-ExplanationKind = Literal["concise", "bound"]
+ExplanationKind = Literal["concise", "bound", "verified"]
 ExplanationRuleName = Literal["winner", "unchanged"]
 
 
@@ -69,11 +69,25 @@ class GivenValues(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Verification(Result):
+    """How it was found that the job gives the start again on the rows alone."""
+
+    runs: int = field(metadata=doc("How often the job ran."))
+    added: int = field(metadata=doc("How many of the rows are not among those that decided."))
+    minimal: bool = field(
+        metadata=doc("True: the job also ran without each of the rows, and did not give the start again.")
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation(Result):
-    """The input rows that decided what some records are. Nothing was run to find them."""
+    """The input rows that decided what some records are."""
 
     kind: ExplanationKind = field(
-        metadata=doc("`concise`: no more rows than its rules know of. `bound`: more may be listed.")
+        metadata=doc(
+            "`concise`: no more rows than its rules know of. `bound`: more may be listed. `verified`: the "
+            "job ran on these rows alone, and gave the start again."
+        )
     )
     application_id: str = field(metadata=doc("Spark's `applicationId`."))
     name: str = field(metadata=doc("Spark's `spark.app.name`."))
@@ -104,8 +118,12 @@ class Explanation(Result):
         metadata=doc("False: the way passes an upper bound, so rows may be listed that took no part.")
     )
     complete: bool = field(metadata=doc("False: blocks are missing, so rows may be missing."))
-    verified: None = field(
-        default=None, metadata=doc("Null: it was not tested whether these rows give the record again.")
+    verified: Verification | None = field(
+        default=None,
+        metadata=doc(
+            "How it was found that these rows give the start again, with the kind `verified`; null of all "
+            "that this API answers, since it runs no job."
+        ),
     )
     reasons: tuple[str, ...] = field(metadata=doc("What is not known, and why it is not smaller."))
     next: str | None = field(metadata=doc("`cursor` of the next page of rows; null on the last."))

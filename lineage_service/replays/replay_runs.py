@@ -50,13 +50,25 @@ from lineage_service.result_json import json_bytes
 from lineage_service.tracing.files.file_parts import plain_path
 from lineage_service.tracing.files.searched_database import searched_database
 
-__all__ = ["Added", "Repair", "ReplayInterrupted", "ReplayRuns", "Request", "Steps"]
+__all__ = ["Added", "Repair", "RepairLimits", "ReplayInterrupted", "ReplayRuns", "Request", "Steps"]
 
 #: Runs of the command at most, and how many times the rows of the first.
 MOST_ROUNDS, MOST_TIMES = 5, 10
 #: Of what the command printed, the end that is looked through.
 _MOST_PRINTED = 4 << 20
 _GOOD: tuple[Verdict, ...] = ("reproduced", "close")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairLimits:
+    """How far repair goes. `times`: how many times the rows of the first run; None: however many."""
+
+    rounds: int = MOST_ROUNDS
+    times: int | None = MOST_TIMES
+    #: No further run begins then.
+    seconds: float = float("inf")
+    #: Are rows added, too, where the command failed on too few of them?
+    after_failures: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +82,7 @@ class Request:
     failure: Failure | None = None
     #: The plan has only the rows that can be affected, and this says by what.
     affected: AffectedRequest | None = None
+    limits: RepairLimits = RepairLimits()
     is_twice: bool = False
     is_kept: bool = False
     is_shown: bool = False
@@ -353,24 +366,28 @@ class _Procedure:
             if last.missing and request.asked:
                 self._notes["repair: no rows are added where an earlier replay stands in for an input"] = None
             return last
-        most = MOST_TIMES * max(request.plan.rows, 1)
+        limits = request.limits
         while (
             last.missing
             and repair is not None
             and request.asked
             and self._plan.mode == "only"
-            and not last.ended.exit_code
+            and (limits.after_failures or not last.ended.exit_code)
         ):
-            if self._rounds >= MOST_ROUNDS:
-                self._notes[f"repair: not reproduced in {MOST_ROUNDS} runs"] = None
+            if self._rounds >= limits.rounds:
+                self._notes[f"repair: not reproduced in {limits.rounds} runs"] = None
+                break
+            if time.monotonic() - self._clock >= limits.seconds:
+                self._notes[f"repair: not reproduced within {limits.seconds:g} s"] = None
                 break
             missing = [request.asked[number] for number in last.missing]
-            added = repair.more(self._plan, last.report.application, missing)
+            replayed = None if last.ended.exit_code else last.report.application
+            added = repair.more(self._plan, replayed, missing)
             if added.plan is None:
                 self._notes[f"repair: {added.why}"] = None
                 break
-            if added.plan.rows > most:
-                self._notes[f"repair: more than {MOST_TIMES} times the rows would be needed"] = None
+            if limits.times is not None and added.plan.rows > limits.times * max(request.plan.rows, 1):
+                self._notes[f"repair: more than {limits.times} times the rows would be needed"] = None
                 break
             self._notes[f"repair: {added.why}"] = None
             self.prepare(added.plan)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from lineage_service.lineage import ReplayMode, ReplayStrategy, RowSet, UsedRows
+from lineage_service.lineage import AskedRecord, ReplayMode, ReplayStrategy, RowSet, UsedRows
 from lineage_service.replays.errors import ReplayError
 from lineage_service.replays.original import Original
 from lineage_service.replays.sandbox import Sandbox
@@ -22,6 +22,7 @@ __all__ = [
     "Plan",
     "RowTexts",
     "SavedRow",
+    "asked_records",
     "changed_rows",
     "check_rows",
     "row_set_json",
@@ -244,6 +245,19 @@ def row_set_json(row_set: RowSet) -> dict[str, Any]:
     for source in value["sources"]:
         source.pop("listed", None)
     return value
+
+
+def asked_records(row_set: Mapping[str, Any]) -> tuple[AskedRecord, ...]:
+    """The records that a row set was traced from."""
+    names = ("path", "row", "text", "key")
+    return tuple(
+        AskedRecord(
+            node=record["node"],
+            record_id=record["record_id"],
+            **{name: record.get(name) for name in names},
+        )
+        for record in row_set["asked"]
+    )
 
 
 def spec_of(

@@ -369,9 +369,9 @@ export interface ExplainedSide {
   total: number;
 }
 
-/** The input rows that decided what some records are. Nothing was run to find them. */
+/** The input rows that decided what some records are. */
 export interface Explanation {
-  kind: "concise" | "bound";
+  kind: "concise" | "bound" | "verified";
   application_id: string;
   name: string;
   starts: TraceStart[];
@@ -384,7 +384,7 @@ export interface Explanation {
   given: GivenValues[];
   exact: boolean;
   complete: boolean;
-  verified: null;
+  verified: Verification | null;
   reasons: string[];
   next: string | null;
   same?: Meeting | null;

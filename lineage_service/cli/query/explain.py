@@ -18,6 +18,7 @@ from lineage_service.cli.query.compared_explanation import (
 from lineage_service.cli.query.demanded import add_demanded, demanded_of, show_demanded
 from lineage_service.cli.query.explained_pair import add_same, holders_of, pair_of, show_meeting
 from lineage_service.cli.query.output import Output, add_format_flags, plain, print_line, without_folders
+from lineage_service.cli.query.proved_explanation import add_proof_flags, is_proved, proof_lines, proved
 from lineage_service.cli.query.records import line_of
 from lineage_service.cli.query.start import add_application, add_page_flags, store_queries
 from lineage_service.cli.query.starts import add_starts, start_queries
@@ -65,6 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="also say which of the rows are needed together, and which are alternatives",
     )
     parser.add_argument("--no-plain", action="store_true", help="do not count the rows of a plain trace")
+    add_proof_flags(parser)
     add_format_flags(parser)
 
 
@@ -84,8 +86,13 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         limit=options.limit,
         cursor=options.cursor,
     )
-    with output.working("explaining"), store_queries(settings) as queries:
-        explanation = queries.explanation(application_named(queries, options.application), query)
+    code = 0
+    if is_proved(options):
+        with output.working("proving"):
+            explanation, code = proved(settings, options, query)
+    else:
+        with output.working("explaining"), store_queries(settings) as queries:
+            explanation = queries.explanation(application_named(queries, options.application), query)
     output.give(
         explanation,
         EXPLANATION_COLUMNS,
@@ -93,7 +100,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         lambda console: _show(console, explanation),
         list(_notes(explanation, query)),
     )
-    return 0
+    return code
 
 
 def _absence(settings: Settings, options: argparse.Namespace, output: Output) -> int:
@@ -118,6 +125,8 @@ def _show(console: Console, explanation: Explanation) -> None:
         for line in _starts(explanation):
             print_line(console, line)
     print_line(console, plain(_size(explanation), "bold"))
+    for sentence in proof_lines(explanation):
+        print_line(console, plain(sentence, "green"))
     for values in explanation.given_values:
         print_line(console, plain(_given(values), "dim"))
     _show_rows(console, explanation)

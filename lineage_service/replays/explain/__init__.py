@@ -1,0 +1,1 @@
+"""Explanations that are proved: rows on which the command gives an output row again."""
