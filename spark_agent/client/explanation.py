@@ -1,17 +1,19 @@
 """`explain`: the few input rows that decided what records are, asked for in the running session.
 
-Asks the HTTP API of the service, and runs nothing. For its users: docs/explanations.md.
+Asks the HTTP API of the service. Only `sufficient` and `minimal` run anything: operations of the session, and
+no action of the program. For its users: docs/explanations.md.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from spark_agent.client import frames
+from spark_agent.client import frames, saved_rows
 from spark_agent.client.absence import Absence, absence_of
 from spark_agent.client.application import normal_path
 from spark_agent.client.compared_explanation import ComparedExplanation, compared_of
@@ -19,10 +21,11 @@ from spark_agent.client.demanded_row import DemandedRow, demanded_row_of
 from spark_agent.client.explained_pair import Meeting, meeting_of, query_of_pair
 from spark_agent.client.http import PAGE, TraceError
 from spark_agent.client.lineage_records import LineageRecords
+from spark_agent.client.proved_answers import proved
 from spark_agent.client.trace import trace
 from spark_agent.client.trace_starts import query_of_all
 
-__all__ = ["Explanation", "InputRow", "Rule", "Turn", "TurnRecord", "explain"]
+__all__ = ["Explanation", "InputRow", "Rule", "Turn", "TurnRecord", "Verified", "explain"]
 
 
 def explain(
@@ -34,7 +37,9 @@ def explain(
     """
     if isinstance(of, LineageRecords):
         return Explanation(of)
-    return Explanation(trace(of, application=application, api=api, wait_s=wait_s))
+    dataset = of if hasattr(of, "_lineage_node") else None
+    records = trace(of, application=application, api=api, wait_s=wait_s)
+    return Explanation(records, _dataset=dataset)
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,18 @@ class Rule:
 
 
 @dataclass(frozen=True)
+class Verified:
+    """The operations ran so often, and gave the records again. `added`: rows that did not decide them.
+
+    `minimal`: they also ran without each of the rows, and did not give the records.
+    """
+
+    runs: int
+    added: int
+    minimal: bool
+
+
+@dataclass(frozen=True)
 class Explanation:
     """Records, and what decided them. Immutable; the service is asked once, when something is needed."""
 
@@ -112,6 +129,8 @@ class Explanation:
     _others: LineageRecords | None = None
     #: (path, row) of rows that it must have, by `demand`.
     _demanded: tuple[tuple[str, int], ...] = ()
+    #: The RDD that they are of, if it was given.
+    _dataset: Any = field(default=None, compare=False, repr=False)
     _answers: list[dict[str, Any]] = field(default_factory=list, compare=False, repr=False)
 
     # -- choosing ------------------------------------------------------------------------------------
@@ -140,7 +159,7 @@ class Explanation:
         """
         if other.records.application.id != self.records.application.id:
             raise TraceError("both records must be of one application")
-        return Explanation(self.records, other.records, self._demanded)
+        return replace(self, _others=other.records, _answers=[])
 
     def absent(self, key: str) -> Absence:
         """Why these records have none with this key. Raises TraceError, also if one has it."""
@@ -157,10 +176,57 @@ class Explanation:
         `demanded` says whether and how the row leads to these records.
         """
         demanded = (*self._demanded, (normal_path(path), row))
-        return Explanation(self.records, self._others, demanded)
+        return replace(self, _demanded=demanded, _answers=[])
 
     def _of(self, records: LineageRecords) -> Explanation:
-        return Explanation(records, self._others, self._demanded)
+        return replace(self, records=records, _answers=[])
+
+    # -- proved by running ---------------------------------------------------------------------------
+
+    def sufficient(
+        self, *, including: Sequence[tuple[str, int]] = (), runs: int = 50, seconds: float = 600.0
+    ) -> Explanation:
+        """The same with rows that are enough: the operations of this session give the records again of them.
+
+        `including` are rows (path, row from 0) that must be among them. `verified` says how often they ran;
+        where it is None, the rows are those of before, and `reasons` say why. Raises TraceError.
+        """
+        return self._proved(including, runs, seconds, is_minimal=False)
+
+    def minimal(
+        self, *, including: Sequence[tuple[str, int]] = (), runs: int = 200, seconds: float = 600.0
+    ) -> Explanation:
+        """As `sufficient`, without each row that can be left out. Raises TraceError."""
+        return self._proved(including, runs, seconds, is_minimal=True)
+
+    def _proved(
+        self, including: Sequence[tuple[str, int]], runs: int, seconds: float, *, is_minimal: bool
+    ) -> Explanation:
+        if self._others is not None:
+            raise TraceError("what is sufficient is asked of one of the two records: leave out same()")
+        answer = proved(
+            self.records,
+            self._dataset,
+            self._first(),
+            [*self._demanded, *including],
+            runs=runs,
+            seconds=seconds,
+            is_minimal=is_minimal,
+        )
+        return replace(self, _answers=[answer])
+
+    @property
+    def verified(self) -> Verified | None:
+        """What running has shown; None: that the records come out of these rows was not shown."""
+        verified = self._first()["verified"]
+        return None if verified is None else Verified(**verified)
+
+    def save(self, folder: str | os.PathLike[str]) -> list[str]:
+        """Write the rows into files of the same names, below a new folder; the paths of these.
+
+        Lines of text only. Raises TraceError.
+        """
+        return saved_rows.save(self.collect(), os.fspath(folder))
 
     # -- what decided them ---------------------------------------------------------------------------
 
@@ -221,7 +287,7 @@ class Explanation:
 
     @property
     def kind(self) -> str:
-        """`concise`, or `bound`: more rows may be among these than decided."""
+        """`concise`; `bound`: more rows may be among these than decided; or `verified`."""
         return str(self._first()["kind"])
 
     @property

@@ -103,6 +103,14 @@ class InputRows:
             self, of_source={number: _only(rows, places[number]) for number, rows in self.of_source.items()}
         )
 
+    def joined(self, other: InputRows) -> InputRows:
+        """With the rows of another set of the same application, too."""
+        of_source = dict(self.of_source)
+        for number, rows in other.of_source.items():
+            mine = of_source.get(number)
+            of_source[number] = rows if mine is None else _both(mine, rows)
+        return replace(self, of_source=of_source)
+
     def taken(self, predicate: Callable[[str], Any]) -> InputRows | None:
         """Those whose text `predicate` takes; None where not all texts are known."""
         if any(rows.texts is None for rows in self.of_source.values() if count_rows(rows.source)):
@@ -111,9 +119,11 @@ class InputRows:
         return replace(self, of_source=chosen)
 
 
-def input_rows(client: ApiClient, application: str, starts: Iterable[Start]) -> InputRows:
-    """Of the records that the starts name. Raises TraceError."""
-    answers = list(_answers(client, application, batches_of(starts)))
+def input_rows(
+    client: ApiClient, application: str, starts: Iterable[Start], *, concise: bool = False
+) -> InputRows:
+    """Of the records that the starts name; `concise`: only those that decided. Raises TraceError."""
+    answers = list(_answers(client, application, batches_of(starts), concise=concise))
     return InputRows(
         _joined([answer["sources"] for answer in answers]),
         [asked for answer in answers for asked in answer["asked"]],
@@ -124,13 +134,14 @@ def input_rows(client: ApiClient, application: str, starts: Iterable[Start]) -> 
 
 
 def _answers(
-    client: ApiClient, application: str, batches: Iterable[Sequence[Start]]
+    client: ApiClient, application: str, batches: Iterable[Sequence[Start]], *, concise: bool
 ) -> Iterator[Mapping[str, Any]]:
     """Of each batch; of one that has more texts than are listed those of its halves, while that helps."""
     left, is_halved = deque(batches), True
     while left:
         batch = left.popleft()
-        answer = client.get("applications", application, "rowset", limit=MOST_TEXTS, **query_of(batch))
+        asked = {**query_of(batch), **({"concise": "true"} if concise else {})}
+        answer = client.get("applications", application, "rowset", limit=MOST_TEXTS, **asked)
         if is_halved and any(map(_is_cut, answer["sources"])):
             is_halved = len(batch) >= 2 * _FEWEST_STARTS
             if is_halved:
@@ -181,6 +192,20 @@ def _only(rows: RowsOfSource, places: Collection[tuple[int, int]]) -> RowsOfSour
         return rows
     source = {**rows.source, "splits": _splits(place for place in _places(rows.source) if place in places)}
     texts = None if rows.texts is None else dict(_with_texts(rows))
+    return RowsOfSource(source, _texts(source, texts))
+
+
+def _both(rows: RowsOfSource, others: RowsOfSource) -> RowsOfSource:
+    if rows.source["whole"] or others.source["whole"]:
+        return rows if rows.source["whole"] else others
+    source = {
+        **rows.source,
+        "splits": _splits([*_places(rows.source), *_places(others.source)]),
+        "listed": [],
+    }
+    texts: dict[tuple[int, int], str] | None = None
+    if rows.texts is not None and others.texts is not None:
+        texts = {**dict(_with_texts(rows)), **dict(_with_texts(others))}
     return RowsOfSource(source, _texts(source, texts))
 
 

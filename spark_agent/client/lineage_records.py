@@ -201,7 +201,7 @@ class LineageRecords:
         but some: those of these records whose text the predicate takes, or those that another trace came to.
         Raises TraceError.
         """
-        chosen = self._of_one_operation()
+        chosen = self.of_one_operation()
         if without is None:
             return chosen.replay()
         if isinstance(without, LineageRecords):
@@ -216,7 +216,7 @@ class LineageRecords:
         Its operations are folded where they are associative, and else run again without each row. What the
         program has taken from Spark stays as it is. `print` shows it. Raises TraceError.
         """
-        return influence_of(self._of_one_operation())
+        return influence_of(self.of_one_operation())
 
     def sift(self, test: Callable[[str], Any], seconds: float | None = None) -> Sift:
         """The fewest input rows of these output rows on which `test` still holds for an output row.
@@ -226,7 +226,7 @@ class LineageRecords:
         chosen = self
         if self._starts is None and not self._direction:
             chosen = self.filter(test)
-        return sift_of(chosen._of_one_operation(), test, seconds)
+        return sift_of(chosen.of_one_operation(), test, seconds)
 
     def rdd(self) -> Any:
         """These records as an RDD of what the operation gave: objects of Python, for any operation of RDDs.
@@ -236,7 +236,7 @@ class LineageRecords:
         """
         at = self.go_back() if self._is_of_sink() else self
         records = at.collect(MOST_STARTS)
-        chosen = at._of(records)._of_one_operation()
+        chosen = at._of(records).of_one_operation()
 
         def traced(direction: str, node_id: str, starts: Sequence[Start]) -> list[dict[str, Any]]:
             reached = LineageRecords(self._application, frozenset({node_id}), tuple(starts), direction)
@@ -251,7 +251,7 @@ class LineageRecords:
         At most `most` records of each, which are made again as by `rdd()`. `print` shows a step. Raises
         TraceError.
         """
-        chosen = self._of_one_operation()
+        chosen = self.of_one_operation()
         starts = tuple(chosen.starts or self._of(self.collect(MOST_STARTS))._starts or ())
         steps = []
         for node_id in self._application.way_to(chosen.node_id):
@@ -292,7 +292,8 @@ class LineageRecords:
         nodes = self._application.nodes
         return all(nodes[node_id]["kind"] == "sink" for node_id in self._node_ids)
 
-    def _of_one_operation(self) -> Chosen:
+    def of_one_operation(self) -> Chosen:
+        """The records as ones that can be made again. Raises TraceError."""
         self._check()
         chosen = self if not self._direction else self._of(self.collect(MOST_STARTS))
         if self._rerun is not None or len(chosen._node_ids) != 1:

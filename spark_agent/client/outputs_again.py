@@ -6,7 +6,7 @@ program are as before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from spark_agent.client.input_rows import InputRows
 from spark_agent.client.replays import OF_TEXT, Chosen
 from spark_agent.contract.row_sets import count_rows
 from spark_agent.driver.error_descriptions import of_text
+from spark_agent.driver.recipes import Recipe
 from spark_agent.driver.replay.own_functions import accumulators_of, unchanged
 from spark_agent.driver.replay.rebuilt_rdds import SourceRead, rebuilt
 from spark_agent.worker.record_choices import OutputTexts
@@ -58,22 +59,42 @@ class OutputsAgain:
         values = (value for step in steps for value in (*step.arguments, *step.keywords.values()))
         return accumulators_of(value for value in values if callable(value))
 
+    def looked_at(
+        self,
+        rows: InputRows | None,
+        look: Callable[[Iterable[Any]], Iterable[Any]],
+        at: Recipe | None = None,
+    ) -> list[Any]:
+        """What `look` gives of the partitions that are made of these rows alone; None: of all rows.
+
+        Executors get it. `at`: of the RDD of an operation on the way. Raises FailedRunError, TraceError.
+        """
+        return self._seen(rows, look, is_without=rows is None, at=at)
+
     def _outputs(self, rows: InputRows, *, is_without: bool) -> list[str]:
-        sources = {
-            number: of for number, of in rows.of_source.items() if not is_without or of.source["splits"]
-        }
+        seen = self._seen(rows, OutputTexts((), _MOST_TEXTS), is_without=is_without)
+        if any(part.rows > len(part.others) for part in seen):
+            raise TraceError("the output has too many rows to be compared with")
+        return [text for part in seen for text in part.others]
+
+    def _seen(
+        self, rows: InputRows | None, look: Any, *, is_without: bool, at: Recipe | None = None
+    ) -> list[Any]:
+        of_source = {} if rows is None else rows.of_source
+        sources = {number: of for number, of in of_source.items() if not is_without or of.source["splits"]}
         try:
             with unchanged(self._accumulators):
-                again = rebuilt(self._chosen.session, self._chosen.recipe, sources, is_without=is_without)
-                self._check(again.sources)
-                seen = again.rdd.mapPartitions(OutputTexts((), _MOST_TEXTS)).collect()
+                again = rebuilt(
+                    self._chosen.session, at or self._chosen.recipe, sources, is_without=is_without
+                )
+                if rows is not None and at is None:
+                    self._check(again.sources)
+                seen: list[Any] = again.rdd.mapPartitions(look).collect()
         except TraceError:
             raise
         except Exception as error:  # noqa: BLE001 - a function of the user's, or Spark for it
             raise FailedRunError(in_a_line(error)) from None
-        if any(part.rows > len(part.others) for part in seen):
-            raise TraceError("the output has too many rows to be compared with")
-        return [text for part in seen for text in part.others]
+        return seen
 
     def _check(self, read: Sequence[SourceRead]) -> None:
         why = why_not_chosen(self._chosen.rows, read)

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from spark_agent.driver.function_state import States, changed_since, states_of
 from spark_agent.driver.monkeypatch import is_rdd
 from spark_agent.driver.nodes import Node
 
@@ -48,11 +49,22 @@ class Recipe:
     why_whole: str = ""
     place: int | None = None
     is_of_context: bool = False  # a method of SparkContext, not of the first argument
+    #: What its functions used when it was called; None where nobody looked.
+    states: States | None = None
 
     @property
     def parents(self) -> list[Recipe]:
         """In the order of the arguments."""
         return list(_recipes_in([*self.arguments, *self.keywords.values()]))
+
+    def changed(self) -> str | None:
+        """A name that a function of it uses, whose value is not known to be what it was; None: all are."""
+        if self.source is not None:
+            return None
+        functions = [value for value in (*self.arguments, *self.keywords.values()) if callable(value)]
+        if self.states is None:
+            return "a function" if functions else None
+        return changed_since(self.states, functions) or None
 
     def lineage(self) -> list[Recipe]:
         """This one and all that it is made of, parents first. Each is there once."""
@@ -76,9 +88,10 @@ def recipe_of(dataset: Any) -> Recipe | None:
 
 
 class Recipes:
-    """Those of one application. Thread-safe."""
+    """Those of one application. Thread-safe. `has_states`: do they say what functions used?"""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_states: bool = False) -> None:
+        self._has_states = has_states
         self._by_number: weakref.WeakValueDictionary[int, Recipe] = weakref.WeakValueDictionary()
         self._sinks: OrderedDict[int, weakref.ref[Recipe]] = OrderedDict()
         self._saved: OrderedDict[int, Recipe] = OrderedDict()
@@ -113,6 +126,7 @@ class Recipes:
                 {key: self._argument(value) for key, value in keywords.items()},
                 place=place,
                 is_of_context=is_of_context,
+                states=states_of((*arguments, *keywords.values())) if self._has_states else None,
             )
             self._add(dataset, recipe)
 

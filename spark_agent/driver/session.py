@@ -56,7 +56,7 @@ class Session:
         takes_digests = self.settings.is_explained and not self.settings.redact and self.replay is None
         #: Of the digests of records; empty where none are taken. It stays in the application.
         self.digest_salt = os.urandom(16) if takes_digests else b""
-        self.recipes = Recipes()
+        self.recipes = Recipes(has_states=self.settings.is_explained)
         parameter = Manifests()
         parameter.publish = lambda manifest: self.events.publish_manifest(json.loads(manifest))
         self.manifests = Accumulator(MANIFESTS_ACCUMULATOR, [], parameter)

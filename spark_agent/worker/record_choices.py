@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from spark_agent import contract
 
-__all__ = ["OfKeys", "OfTexts", "OutputTexts", "RowsSeen"]
+__all__ = ["EqualRecords", "OfKeys", "OfTexts", "OutputTexts", "RowsSeen"]
 
 _ROW_END = re.compile("\r\n|\r|\n")
 
@@ -43,6 +43,20 @@ class RowsSeen:
     asked: Counter[str]
     others: list[str]
     rows: int
+
+
+class EqualRecords:
+    """Looks for records that are equal to some; gives how often each of these is there."""
+
+    def __init__(self, asked: Sequence[Any]) -> None:
+        self.asked = tuple(asked)
+
+    def __call__(self, records: Iterable[Any]) -> Iterator[list[int]]:
+        counts = [0] * len(self.asked)
+        for record in records:
+            for number, one in enumerate(self.asked):
+                counts[number] += bool(type(record) is type(one) and record == one)
+        yield counts
 
 
 class OutputTexts:

@@ -1149,6 +1149,13 @@ export interface Values {
   steps: ValueStep[];
 }
 
+/** How it was found that the job gives the start again on the rows alone. */
+export interface Verification {
+  runs: number;
+  added: number;
+  minimal: boolean;
+}
+
 /** A record on the way from a demanded row to a record that is explained. */
 export interface WayRecord {
   node_id: string;

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from lineage_service.cli.job_flags import add_run_flags
-from lineage_service.cli.local_paths import is_there
 from lineage_service.cli.original_files import changed_inputs, input_paths, output_paths
 from lineage_service.cli.query.start import store_queries, whole_number
 from lineage_service.cli.stores import open_lineage
@@ -26,7 +25,6 @@ from lineage_service.replays.explain.sufficient_rows import ProofRequest
 from lineage_service.replays.original import Original
 from lineage_service.replays.repair import RowRepair
 from lineage_service.replays.replay_runs import Repair, ReplayInterrupted, ReplayRuns
-from lineage_service.replays.requested_rows import named_rows
 from lineage_service.replays.sift.guarded_runs import GuardedRuns, RunsInterruptedError
 from lineage_service.replays.specification import Plan, Source, asked_records, row_set_json
 from lineage_service.settings import Settings
@@ -58,11 +56,6 @@ def add_proof_flags(parser: argparse.ArgumentParser) -> None:
         help="write the rows into files of the same shape, below a new folder, with a run.sh of the command",
     )
     parser.add_argument(
-        "--including",
-        metavar="ROWS",
-        help="with --sufficient: FILE:LINE,FILE:LINE-LINE that must be among the rows",
-    )
-    parser.add_argument(
         "--runs", type=whole_number(1), default=50, metavar="N", help="run the command so often at most"
     )
     parser.add_argument(
@@ -73,11 +66,11 @@ def add_proof_flags(parser: argparse.ArgumentParser) -> None:
 
 def is_proved(options: argparse.Namespace) -> bool:
     """Is more asked for than what the store says?"""
-    if options.including is not None and not (options.sufficient or options.minimal):
-        raise InvalidQueryError("--including goes with --sufficient or --minimal")
     is_run = bool(options.sufficient or options.minimal)
     if options.words and not is_run and options.save is None:
         raise InvalidQueryError("a command goes with --sufficient, --minimal or --save")
+    if is_run and (options.same is not None or options.compare is not None):
+        raise InvalidQueryError("--sufficient is asked of records of one run: leave out --same and --compare")
     if options.cursor is not None and (is_run or options.save is not None):
         raise InvalidQueryError("--cursor shows further rows of the store: leave it out with --sufficient")
     return is_run or options.save is not None
@@ -149,7 +142,11 @@ def _request(options: argparse.Namespace, query: ExplanationQuery) -> ProofReque
             runs_foreach=options.run_foreach,
             allows_processes=options.allow_processes,
         ),
-        included=tuple(named_rows(options.including, _whole)) if options.including else (),
+        included=tuple(
+            (start.path, start.row)
+            for start in query.demanded
+            if start.path is not None and start.row is not None
+        ),
         runs=options.runs,
         seconds=options.seconds,
         is_kept=options.keep,
@@ -251,8 +248,3 @@ def proof_lines(explanation: Explanation) -> Iterator[str]:
     added = "nothing" if not verified.added else f"{verified.added:,} row{'' if verified.added == 1 else 's'}"
     minimal = "; none of them can be left out" if verified.minimal else ""
     yield f"verified: the job gives it again on these rows alone; {runs}, {added} added{minimal}"
-
-
-def _whole(path: str) -> str:
-    """As jobs name it: from the root, where it is on this machine."""
-    return str(Path(path).absolute()) if is_there(path) else path

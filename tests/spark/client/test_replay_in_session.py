@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from spark_agent import TraceError, agent, trace
+from spark_agent import TraceError, agent, explain, trace
+from spark_agent.client.explanation import Verified
 from tests.support.spark.application import part_rows
 from tests.support.spark.pipelines import write
 from tests.support.spark.sessions import Servers, session
@@ -74,6 +75,12 @@ def ran(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         own = words.distinct().groupByKey().mapValues(list).filter(lambda pair: len(pair[1]) == 1)
         numbers = own.map(lambda pair: (pair[1][0], 1)).reduceByKey(operator.add)
         numbers.map(lambda pair: f"{pair[0]},{pair[1]}").saveAsTextFile(str(folder / "own"))
+        once = counts.filter(lambda pair: pair[1] == 1).join(words).map(lambda pair: (pair[1][1], 1))
+        of_name = once.reduceByKey(operator.add)
+        of_name.map(lambda pair: f"{pair[0]},{pair[1]}").saveAsTextFile(str(folder / "once"))
+        limit = [len(DOCUMENTS[0])]
+        lines.filter(lambda line: len(line) >= limit[0]).saveAsTextFile(str(folder / "long"))
+        limit[0] = 0
         lines.zipWithIndex().map(lambda pair: f"{pair[1]} {pair[0]}").saveAsTextFile(str(folder / "numbered"))
         calls = context.accumulator(0)
         name_of = context.broadcast(dict(map(name_and_text, NAMES)))
@@ -134,6 +141,32 @@ def test_a_row_that_other_rows_decide_on_is_not_said_to_be_reproduced(ran: Ran) 
     assert again.collect() == ["b,5"]
     assert again.report.verdict == "changed"
     assert [(output.was, output.now) for output in again.report.outputs] == [("b,2", "b,5")]
+
+
+def test_an_explanation_gets_the_rows_without_which_other_words_pass(ran: Ran) -> None:
+    concise = explain(ran.row("once", "b,2"))
+    assert [row.text for row in concise.collect()] == DOCUMENTS[2:4]
+    assert concise.verified is None
+    sufficient = concise.sufficient()
+    assert sufficient.verified is not None, sufficient.reasons
+    texts = [row.text for row in sufficient.collect()]
+    assert (sufficient.kind, sufficient.count(), sufficient.verified.added) == ("verified", 4, 2)
+    assert set(texts) >= {*DOCUMENTS[2:4]}
+    words = Counter(word for line in texts for word, _ in name_and_word(str(line)))
+    assert sorted(word for word in words if words[word] == 1 and word in "dog bird sat sang") == [
+        "bird",
+        "dog",
+    ]
+    cat = explain(ran.counts).key("cat").sufficient()
+    assert cat.verified == Verified(runs=1, added=0, minimal=False)
+    assert [row.text for row in cat.collect()] == [DOCUMENTS[0], DOCUMENTS[4]]
+
+
+def test_a_function_whose_values_were_changed_in_place_verifies_nothing(ran: Ran) -> None:
+    explained = explain(ran.row("long", DOCUMENTS[0])).sufficient()
+    assert (explained.verified, explained.count()) == (None, 1)
+    assert explained.reasons[0].startswith("Not verified: filter at ")
+    assert " uses limit, which is not known to be what it was" in explained.reasons[0]
 
 
 @pytest.mark.thorough

@@ -154,12 +154,12 @@ def test_matches_are_explained_with_the_whole_list_of_the_man(bench: ReplayBench
         lists.setdefault(man, []).append((line, woman))
     rejected = {(man, woman): [of for _, of in lists[man]].index(woman) for man, woman in matched}
     (man, woman), _ = max(rejected.items(), key=lambda item: item[1])
-    demanded = ",".join(f"edges.txt:{line}" for line, _ in lists[man])
+    demanded = [word for line, _ in lists[man] for word in ("--with", f"edges.txt:{line}")]
     place = matched[man, woman]
     alone = explain(bench, matching, place, "--sufficient", command=["matching.py"])
     assert alone.json["kind"] == "verified"
     assert alone.json["total"] == 1
-    answer = explain(bench, matching, place, "--sufficient", "--including", demanded, command=["matching.py"])
+    answer = explain(bench, matching, place, "--sufficient", *demanded, command=["matching.py"])
     assert answer.code == 0
     assert answer.json["kind"] == "verified"
     assert answer.json["verified"]["runs"] <= ROUNDS + 1  # the last one reads the saved rows

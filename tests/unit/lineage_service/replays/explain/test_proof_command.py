@@ -95,7 +95,7 @@ def test_rows_are_added_until_it_comes_out_and_left_out_again(
     answer = answer_of(capsys)
     assert (answer["total"], answer["verified"]["minimal"]) == (2, True)
     assert "Linz,2" in [row["text"] for row in answer["rows"]]
-    words = ("--minimal", "--including", f"{job.input}:4")
+    words = ("--minimal", "--with", f"{job.input}:4")
     assert job.explain(f"{job.output}:2", *words, act=act) == 0
     assert [row["line"] for row in answer_of(capsys)["rows"]] == [2, 4]
 
@@ -146,7 +146,7 @@ def test_without_runs_the_rows_that_decided_are_saved(job: Job, capsys: pytest.C
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--including", "in.csv:1"], "--including goes with --sufficient or --minimal"),
+        (["--sufficient", "--compare", "app-2"], "leave out --same and --compare"),
         ([], "a command goes with --sufficient, --minimal or --save"),
         (["--sufficient", "--cursor", "0:0:1"], "--cursor shows further rows"),
         (["--sufficient", "--save", "IN"], "is there already"),

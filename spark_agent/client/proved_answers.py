@@ -1,0 +1,87 @@
+"""An explanation of the session that running its operations has proved, in the shape of the API's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spark_agent.client.application import Application
+from spark_agent.client.asked_records import asked_records
+from spark_agent.client.http import PAGE
+from spark_agent.client.input_rows import InputRows, NamedRow, input_rows
+from spark_agent.client.lineage_records import LineageRecords
+from spark_agent.client.sufficient_rows import SufficientRows
+from spark_agent.client.trace_starts import batches_of, query_of, start_of
+
+__all__ = ["proved"]
+
+
+def proved(
+    records: LineageRecords,
+    dataset: Any,
+    answer: Mapping[str, Any],
+    including: Sequence[tuple[str, int]],
+    *,
+    runs: int,
+    seconds: float,
+    is_minimal: bool,
+) -> dict[str, Any]:
+    """`answer` with the rows that are enough, and `verified`; as it is, with a reason, where none were found.
+
+    Raises TraceError.
+    """
+    application, chosen = records.application, records.of_one_operation()
+    starts = records.chosen_starts("the records to explain")
+    asked = asked_records(chosen, dataset, [record for _, record in records.collect()])
+    concise = input_rows(application.client, application.id, starts, concise=True)
+    needed: list[NamedRow] = []
+    if including:
+        named = [start_of(path=path, row=row) for path, row in including]
+        included = input_rows(application.client, application.id, named)
+        needed = included.named
+        concise = concise.joined(included)
+    search = SufficientRows(chosen, asked, concise, needed, most_runs=runs, seconds=seconds)
+    result = search.proved(is_minimal=is_minimal)
+    notes = [_sentence(note) for note in result.notes]
+    if result.why_not:
+        why_not = _sentence(f"Not verified: {result.why_not}")
+        return {**answer, "reasons": [why_not, *notes, *answer["reasons"]]}
+    return {
+        **answer,
+        "kind": "verified",
+        "verified": {"runs": result.runs, "added": result.added, "minimal": result.is_minimal},
+        "rows": _listed(application, result.rows),
+        "total": result.rows.count,
+        "next": None,
+        "reasons": [*notes, *answer["reasons"]],
+    }
+
+
+def _listed(application: Application, rows: InputRows) -> list[dict[str, Any]]:
+    """The rows as an explanation lists them."""
+    starts = [
+        start_of(node=f"{application.id}#{row.source}", partition=row.split, offset=row.position)
+        for row in rows.named
+    ]
+    listed: list[dict[str, Any]] = []
+    for batch in batches_of(starts):
+        cursor = None
+        while True:
+            page = application.client.get(
+                "applications",
+                application.id,
+                "explanation",
+                **query_of(batch),
+                limit=PAGE,
+                cursor=cursor,
+                plain="false",
+            )
+            listed += page["rows"]
+            cursor = page["next"]
+            if cursor is None:
+                break
+    return listed
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
