@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 import numpy as np
@@ -38,8 +38,8 @@ def explanations(walk: ExplanationWalk, starts: Iterable[int]) -> list[Explanati
     rows = rows_of(walk)
     turns = turns_of(walk, sources)
     bounds, not_captured = _bounds(walk), _not_captured(walk)
-    reasons = (*bounds, *not_captured, *_not_looked_at(walk), *_silent(walk))
     rules = _rules(walk) if walk.group_count == 1 else ()
+    reasons = (*bounds, *not_captured, *_not_looked_at(walk), *_silent(walk), *_always_changed(walk, rules))
     of = _records_of_sources(graph, starts)
     return [
         Explanation(
@@ -114,6 +114,25 @@ def _has_begun_with(walk: ExplanationWalk, version: int) -> bool:
     node = walk.snapshot.graph.topology.nodes[version]
     is_first = walk.families.place_of[version][1] == 0
     return is_first and node.by_id and version not in walk.snapshot.graph.blocks.digested
+
+
+def _always_changed(walk: ExplanationWalk, rules: Iterable[Rule]) -> list[str]:
+    """The loops whose every turn is needed, where no rule has left anything out: a PageRank, say."""
+    is_smaller = any(rule.rule == "unchanged" or rule.kept < rule.of for rule in rules)
+    digested, families = walk.snapshot.graph.blocks.digested, walk.families
+    is_known = all(
+        {version, families.before(version)} <= digested and version not in walk.not_looked_at
+        for version in walk.changed
+        if families.before(version) is not None
+    )
+    if walk.group_count > 1 or is_smaller or not is_known:
+        return []
+    turns = Counter(families.families[families.place_of[version][0]].loop for version in walk.changed)
+    return [
+        f"Each turn of the loop at {loop} changed the records on the way, so no turn could be left out."
+        for loop, count in sorted(turns.items())
+        if count > 2  # what it began with, and one turn: nothing to wonder at
+    ]
 
 
 def _silent(walk: ExplanationWalk) -> list[str]:

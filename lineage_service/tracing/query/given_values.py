@@ -24,7 +24,7 @@ _GIVE_NOTHING = ("foreach", "save", "show")
 
 
 def given_values(opened: Opened, starts: Sequence[Position]) -> Iterator[GivenValues]:
-    """The actions that had ended before the starts were made, by call site; sources on no way to these."""
+    """The actions that ended before the starts were made, and sources on no way to these, by call site."""
     topology = opened.graph.topology
     behind = nodes_before(topology, (start.node for start in starts))
     by_site: dict[tuple[str, str], list[TopologyNode]] = defaultdict(list)
@@ -33,9 +33,12 @@ def given_values(opened: Opened, starts: Sequence[Position]) -> Iterator[GivenVa
             by_site[action.name, action.call_site].append(action)
     for actions in by_site.values():
         yield _given(opened, actions[0], results=len(actions))
+    aside: dict[tuple[str, str, str | None], GivenValues] = {}
     for node in sources_of(opened):
         if node.number not in behind:
-            yield _given(opened, node)
+            source = _given(opened, node)
+            aside.setdefault((source.name, source.call_site, source.path), source)  # each turn makes it anew
+    yield from aside.values()
 
 
 def _results_before(topology: Topology, starts: Sequence[Position]) -> Iterator[TopologyNode]:

@@ -12,7 +12,7 @@ from lineage_service.tracing.walk.result import Position
 from tests.support.id_applications import FileStore
 from tests.support.label_propagation import Label, Propagation, told_propagation
 from tests.support.lineage_messages import APP
-from tests.support.run_applications import RunApplication, Stage
+from tests.support.run_applications import Operator, RunApplication, Stage
 
 PATH = [(0, 1), (1, 2), (0, 2)]
 
@@ -63,6 +63,31 @@ def test_of_a_merge_that_never_chooses_nothing_is_missing(tmp_path: Path) -> Non
     added = replace(merge, winners=[])
     of_sums = with_operators(told, [*stages[:-1], replace(stages[-1], operators=[added, passed_on])])
     assert not [reason for reason in reasons(of_sums, tmp_path) if reason.startswith("A task of ")]
+
+
+def test_a_loop_that_changes_all_in_each_turn_says_so_where_no_rule_helps(tmp_path: Path) -> None:
+    """Not of labels, most of which stay, nor where it is not known what stayed."""
+    labels = told_propagation(range(4), PATH, 3)
+    ranks = [
+        replace(stage, operators=[_changing(operator, number) for operator in stage.operators])
+        for number, stage in enumerate(labels.application.runs.stages)
+    ]
+    unknown = told_propagation(range(4), PATH, 3, has_digests=False)
+    said = []
+    for told in (with_operators(labels, ranks), labels, unknown):
+        (folder := tmp_path / str(len(said))).mkdir()
+        said.append([reason for reason in reasons(told, folder) if "no turn could" in reason])
+    assert said == [
+        ["Each turn of the loop at job.py:1 changed the records on the way, so no turn could be left out."],
+        [],
+        [],
+    ]
+
+
+def _changing(operator: Operator, number: int) -> Operator:
+    """It sums, and its records are never those of another one."""
+    digests = [{at: 1_000 * number + at for at in of_split} for of_split in operator.digests]
+    return replace(operator, winners=[], digests=digests)
 
 
 def test_an_application_without_any_of_it_is_a_plain_trace(tmp_path: Path) -> None:
