@@ -72,10 +72,10 @@ def page(about: Mapping[str, Any], measured: Sequence[Measured]) -> str:
         "the job on their rows alone, without lineage.",
         _sizes(measured),
         "## Milliseconds over HTTP",
-        "New: the first question to a new `lineage serve`, which opens the application for it. Cold: the first "
-        "explanation of a new one that was asked for the graph before, as the page does. The system may have the "
-        "files in memory. First: of a row that a running service was not asked for before. Warm: the same rows again. A plain "
-        "trace is not counted meanwhile. Median, and 95th percentile.",
+        "New: the first question to a new `lineage serve`, which opens the application for it. Cold: the "
+        "first explanation of a new one that was asked for the graph before, as the page does. The system "
+        "may have the files in memory. First: of a row that a running service was not asked for before. "
+        "Warm: the same rows again. A plain trace is not counted meanwhile. Median, and 95th percentile.",
         _times(measured),
         "## Beside the paper",
         _MACHINES,
