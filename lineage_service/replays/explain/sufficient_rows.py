@@ -164,10 +164,10 @@ def _why_not(replay: Replay, sandbox: Sandbox, sources: Sequence[Source], *, is_
     if replay.verdict == "refused":
         return "the run was refused"
     if replay.verdict not in ("reproduced", "close"):
+        if replay.exit_code:
+            return f"the command ended with exit code {replay.exit_code}{', on all rows' if is_whole else ''}"
         if is_whole:
             return "not deterministic: not even all rows of the inputs give it again"
-        if replay.exit_code:
-            return f"the command ended with exit code {replay.exit_code}"
         return f"it did not come out again in {replay.rounds:,} runs"
     nodes = {source["node"] for source in sources if not source["whole"]}
     report = read_report(sandbox.read(sandbox.report.name), sandbox.notes())
