@@ -113,7 +113,8 @@ def _explained(url: str, application: str, output: Path, asked: Sequence[str]) -
     if set(asked) - set(rows):
         raise StoryFailed(f"{asked} are not in {output}")
     starts = [{"path": str(rows[record][0]), "row": rows[record][1]} for record in asked]
-    explanation = get(url, f"/api/applications/{application}/explanation", starts=json.dumps(starts))
+    question = {"starts": json.dumps(starts), "same": "true"}
+    explanation = get(url, f"/api/applications/{application}/explanation", **question)
     total, of, plain = (explanation[name] for name in ("total", "of", "plain_total"))
     trace = "" if plain is None else f" (a plain trace: {plain:,})"
     print(f"   {total:,} of {of:,} input rows{trace}, turn by turn:")
@@ -121,7 +122,7 @@ def _explained(url: str, application: str, output: Path, asked: Sequence[str]) -
         for row in turn["rows"]:
             print(f"    turn {turn['turn']}  {row['text']}")
     places = " ".join(f"{rows[record][0]}:{rows[record][1] + 1}" for record in asked)
-    print(f"   At a terminal: lineage explain {application} {places}")
+    print(f"   At a terminal: lineage explain {application} --same {places}")
     part, row = rows[asked[1]]
     page = urlencode({"path": str(part), "row": row})
     print(f"   On the page: {url}/#/app/{application}/explanation?{page}")

@@ -24,7 +24,7 @@ def test_a_try_measures_and_tests_every_explanation(tmp_path: Path, jar_folder: 
         assert set(result["kinds"]) == {"concise"}, name
         assert len(result["cold_ms"]) == len(result["new_ms"]) == 2
         assert result["plain"]
-        assert max(result["sizes"]) <= max(result["plain"]) <= result["of"]
+        assert max(result["plain"]) <= result["of"]
     for name in ("components", "customers"):
         assert measured[name]["proof"]["verified"] == 20
     assert measured["unique-counts"]["proof"]["verified"] < 20

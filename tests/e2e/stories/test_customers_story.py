@@ -135,11 +135,12 @@ def test_the_records_behind_the_wrong_pair_have_the_number_of_the_hotel(story: S
 
 def test_a_terminal_says_the_same(story: Story) -> None:
     places = [f"{path}:{line}" for path, line in story.asked()]
-    printed = story.platform.run("lineage", "explain", story.found["clusters"], *places)
+    printed = story.platform.run("lineage", "explain", story.found["clusters"], "--same", *places)
     explanation = story.found["explanation"]
     assert f"{explanation['total']} of {explanation['of']:,} input rows" in printed
     for row in explanation["rows"]:
         assert row["text"] in printed
+    assert f"Both have field 2 '{story.found['asked'][0]}'" in printed
     assert re.search(r"loop at customer_clusters\.py:\d+", printed)
 
 
