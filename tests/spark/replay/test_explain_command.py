@@ -52,6 +52,17 @@ kept.map(lambda one: f"{one[1][1]} {one[0]}").saveAsTextFile("matched")
 context.stop()
 """
 
+#: Shops that have one large order; the query counts them.
+FRAMES = """from pyspark.sql import SparkSession, functions
+
+spark = SparkSession.builder.appName("Frames").getOrCreate()
+orders = spark.read.csv("orders.csv", header=True, schema="shop STRING, amount INT")
+large = orders.where("amount > 90").groupBy("shop").count().where("count = 1")
+totals = orders.join(large.select("shop"), "shop").groupBy("shop").agg(functions.sum("amount").alias("total"))
+totals.write.csv("totals")
+spark.stop()
+"""
+
 
 @pytest.fixture(scope="module")
 def bench(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplayBench]:
@@ -64,6 +75,9 @@ def bench(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repl
             "".join(f"d{number}|{text}\n" for number, text in enumerate(texts))
         )
         (made.folder / "own.py").write_text(OWN_WORDS)
+        (made.folder / "frames.py").write_text(FRAMES)
+        orders = [f"{chosen.choice('abcdefgh')},{chosen.randrange(100)}" for _ in range(60)]
+        (made.folder / "orders.csv").write_text("".join(f"{line}\n" for line in ["shop,amount", *orders]))
         (made.folder / "matching.py").write_text(MATCHING)
         (made.folder / "edges.txt").write_text("".join(f"{' '.join(map(str, edge))}\n" for edge in edges()))
         yield made
@@ -164,6 +178,27 @@ def test_matches_are_explained_with_the_whole_list_of_the_man(bench: ReplayBench
     assert answer.json["kind"] == "verified"
     assert answer.json["verified"]["runs"] <= ROUNDS + 1  # the last one reads the saved rows
     assert {entry["line"] for entry in answer.json["rows"]} >= {line for line, _ in lists[man]}
+
+
+def test_rows_of_a_query_are_saved_with_their_header(bench: ReplayBench, tmp_path: Path) -> None:
+    application = bench.job("frames.py")
+    [(place, text), *_] = [
+        (f"{part}:{number}", text)
+        for part in sorted((bench.folder / "totals").glob("part-*.csv"))
+        for number, text in enumerate(part.read_text().splitlines(), 1)
+    ]
+    folder = tmp_path / "repro"
+    answer = explain(bench, application, place, "--sufficient", "--save", str(folder), command=["frames.py"])
+    assert answer.code == 0
+    assert answer.json["kind"] == "verified"
+    header, *rows = (folder / "orders.csv").read_text().splitlines()
+    assert header == "shop,amount"
+    lines = (bench.folder / "orders.csv").read_text().splitlines()
+    read_twice = sorted({entry["line"] for entry in answer.json["rows"]})
+    assert rows == [lines[line - 1] for line in read_twice]
+    ended = run_saved(bench, folder)
+    assert ended.returncode == 0, ended.stderr
+    assert f"=> {text}" in ended.stdout.splitlines()
 
 
 def test_what_is_verified_comes_out_of_the_saved_rows_on_stock_spark(
