@@ -14,6 +14,7 @@ from lineage_service.lineage import Explanation
 from lineage_service.queries import ExplanationQuery, StartQuery
 from spark_agent import contract
 from tests.support.label_propagation import Label, propagated
+from tests.support.lanes import sampled
 from tests.support.spark.application import Application, run_application
 
 pytestmark = pytest.mark.timeout(600)
@@ -85,7 +86,7 @@ def rows_of(explanation: Explanation) -> tuple[list[int], list[tuple[int, int]]]
     return nodes, edges
 
 
-@pytest.fixture(scope="module", params=[*KEEPING])
+@pytest.fixture(scope="module", params=sampled(KEEPING, 2))
 def ran(
     request: pytest.FixtureRequest, kafka: Any, jar: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, Application]:
