@@ -30,7 +30,7 @@ class GrowingRepair:
     def __init__(self, repair: Repair, original: str, bound: Sequence[Source], texts: SourceRows) -> None:
         self._repair, self._original, self._texts = repair, original, texts
         self._bound = [without_places(source) for source in bound]
-        self._halves = 0
+        self._halves, self._why = 0, "the command failed on these rows"
 
     def more(self, plan: Plan, replayed: str | None, missing: Sequence[AskedRecord]) -> Added:
         """See `replay_runs.Repair`."""
@@ -38,17 +38,18 @@ class GrowingRepair:
             added = self._repair.more(plan, replayed, missing)
             if added.plan is not None:
                 return added
+            self._why = added.why
         left = sorted(rows_of(self._bound) - rows_of(plan.restricted))
-        if not left:
+        if not left or self._halves > _MOST_HALVES:
             whole = replace(plan, mode="all", sources=(), strategy="watch")
-            return Added(whole, "the rows of the trace do not give it: all rows of the inputs were read")
+            return Added(whole, f"all rows of the inputs were read: {self._why}")
         is_half = len(left) > _FEW and self._halves < _MOST_HALVES
         self._halves += 1
         rows = left[::2] if is_half else left
         sources = joined(plan.sources, chosen_rows(self._original, self._bound, rows, self._texts))
         placed = with_places(self._original, sources, self._texts)
         part = "half of the other rows" if is_half else "all other rows"
-        why = f"{len(rows):,} added: {part} of the trace, since it is not known which ones lack"
+        why = f"{len(rows):,} added, {part} of the trace: {self._why}"
         return Added(replace(plan, sources=placed, strategy="repair"), why)
 
     def failing(self, replayed: str, records: Sequence[tuple[int, int, int]]) -> dict[str, Any] | str:

@@ -91,6 +91,10 @@ def test_rows_are_added_until_it_comes_out_and_left_out_again(
     answer = answer_of(capsys)
     assert (answer["kind"], answer["total"], answer["verified"]["added"]) == ("verified", 4, 3)
     assert any("all of their rows are meant" in reason for reason in answer["reasons"])
+    waited = (
+        "Repair: all rows of the inputs were read: the lineage of the replay was not in the store after 1 s"
+    )
+    assert any(reason.startswith(waited) for reason in answer["reasons"])
     assert job.explain(f"{job.output}:2", "--minimal", act=act) == 0
     answer = answer_of(capsys)
     assert (answer["total"], answer["verified"]["minimal"]) == (2, True)
