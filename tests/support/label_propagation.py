@@ -152,7 +152,9 @@ def told_propagation(
     *,
     splits: int = 2,
     has_digests: bool = True,
+    are_old_first: bool = True,
 ) -> Propagation:
+    """`are_old_first`: of equal labels that of the turn before wins, else one that was sent."""
     told = _Told(splits, has_digests=has_digests)
     of_nodes = told.file([(node, node) for node in nodes])
     versions = [told.then(of_nodes, _passed_on, is_version=True)]
@@ -160,7 +162,8 @@ def told_propagation(
     for _ in range(turns):
         read = told.union(versions[-1], of_edges, site=READ)
         met = told.then(told.shuffled(read), _joined)
-        combined = told.then(told.union(versions[-1], met, site="both"), _smallest)
+        both = (versions[-1], met) if are_old_first else (met, versions[-1])
+        combined = told.then(told.union(*both, site="both"), _smallest)
         merged = told.then(told.shuffled(combined), _smallest)
         versions.append(told.then(merged, _passed_on, is_version=True, site=MADE))
     told.stages[-1] = replace(told.stages[-1], actions=[told.node()], is_read=False)
