@@ -109,7 +109,7 @@ class _Search:
             key=self._query.key,
             holders=holders,
             without=tuple(self._operation(self._topology.nodes[number]) for number in without),
-            exact=bool(holders) and not reasons and all(row.exact for at in holders for row in at.ended),
+            exact=bool(holders) and all(map(_is_exact, holders)),
             complete=application.complete,
             reasons=tuple(reasons),
         )
@@ -203,7 +203,10 @@ class _Search:
                 )
 
     def _reasons(self, holders: Sequence[KeyHolder]) -> Iterator[str]:
-        if self._node.number not in self._opened.graph.blocks.keyed:
+        asked = self._operation(self._node).node_id
+        ends = {row.ended and row.ended.node_id for holder in holders for row in holder.ended if row.exact}
+        # A join without a match, or a subtraction, gives no record with the key whatever else it gives.
+        if self._node.number not in self._opened.graph.blocks.keyed and ends != {asked}:
             yield (
                 f"The keys of operation {in_words(self._node)} are not known, so it may have such a record."
             )
@@ -234,6 +237,12 @@ class _Search:
 
     def _shown(self, node: TopologyNode, positions: Sequence[Position]) -> tuple[Record, ...]:
         return self._show(self._opened, self._cursor, node, positions, values=True, check=self._check)
+
+
+def _is_exact(holder: KeyHolder) -> bool:
+    """Is it known of all records with the key where they ended?"""
+    is_followed = holder.total == len(holder.records) and not holder.became
+    return is_followed and bool(holder.ended) and all(row.exact for row in holder.ended)
 
 
 def _position(start: RowStart) -> Position:

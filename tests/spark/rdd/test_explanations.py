@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from lineage_service.queries import AbsenceQuery, ExplanationQuery, StartQuery
 from lineage_service.tracing.columns.application import open_application, stored_files
 from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.explain.explainer import explain, explain_each
@@ -47,6 +48,10 @@ def job(context: Any, folder: Path) -> None:
             if name == "kept":
                 labels.cache().count()
         labels.saveAsTextFile(str(folder / name))
+    odd = nodes.filter(lambda node: node % 2).map(lambda node: (node, "odd"))
+    labels.filter(lambda label: label[1] == 0).reduceByKey(min, 2).saveAsTextFile(str(folder / "zero"))
+    labels.join(odd).saveAsTextFile(str(folder / "joined"))
+    labels.subtractByKey(odd).saveAsTextFile(str(folder / "subtracted"))
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +94,80 @@ def rows_of(
             rows[name] += [lines[source.file_rows[split].start + at] for at in offsets.tolist()]
     edges = [tuple(map(int, line.split())) for line in rows["edges.txt"]]
     return list(map(int, rows["nodes.txt"])), edges  # type: ignore[return-value]
+
+
+def row_of(ran: tuple[Path, Application, Snapshot], node: int) -> StartQuery:
+    """The row of a node's label in an output."""
+    for path in sorted((ran[0] / "kept").glob("part-*")):
+        for row, line in enumerate(path.read_text().splitlines()):
+            if eval(line)[0] == node:
+                return StartQuery(path=str(path), row=row)
+    raise AssertionError(node)
+
+
+def answer_of(ran: tuple[Path, Application, Snapshot], **query: Any) -> Any:
+    application = ran[1]
+    return application.questions.explanation(application.application_id, ExplanationQuery(**query))
+
+
+def test_two_nodes_of_one_component_meet_where_their_ways_part(ran: Any) -> None:
+    answer = answer_of(ran, starts=(row_of(ran, 2), row_of(ran, 6)), same=True)
+    rows = {row.text: row.counts_for for row in answer.rows}
+    assert rows == {
+        **{"0": ("A", "B")},
+        **{"0 3": ("A",), "3 7": ("A",), "7 2": ("A",)},
+        **{"0 5": ("B",), "5 6": ("B",)},
+    }
+    same = answer.same
+    assert (same.equal, [(one.what, one.text) for one in same.shared]) == (True, [("field 2", "0")])
+    assert (same.a.total, same.b.total, same.both_total) == (4, 3, 1)
+    assert (same.meets.turn, same.meets.total) == (0, 1)
+    apart = answer_of(ran, starts=(row_of(ran, 2), row_of(ran, 8)), same=True).same
+    assert (apart.equal, apart.shared, apart.both_total, apart.meets) == (False, (), 0, None)
+
+
+def test_a_demanded_edge_is_there_with_what_it_was_joined_with(ran: Any) -> None:
+    edges = str(ran[0] / "edges.txt")
+    demanded = tuple(StartQuery(path=edges, row=EDGES.index(edge)) for edge in ((6, 9), (4, 8)))
+    answer = answer_of(ran, starts=(row_of(ran, 9),), demanded=demanded, how=True)
+    six, four = answer.demanded
+    assert (six.text, six.in_trace, six.exact) == ("6 9", True, True)
+    assert {"join", "reduceByKey"} <= {step.name for step in six.way}
+    assert (four.text, four.in_trace, four.way) == ("4 8", False, ())
+    rows = {row.text for row in answer.rows}
+    assert {"0", "0 3", "3 7", "7 2", "2 9", "0 5", "5 6", "6 9"} >= rows >= {"0", "6 9", "0 5", "5 6"}
+    assert not answer.how_graph.truncated
+    for term in answer.how.split(" + "):
+        lines = [place.rpartition(":") for place in term.split(" · ")]
+        edges_of_term = [EDGES[int(line) - 1] for name, _, line in lines if name == "edges.txt"]
+        nodes_of_term = [NODES[int(line) - 1] for name, _, line in lines if name == "nodes.txt"]
+        assert (9, 0) in propagated(nodes_of_term, edges_of_term, TURNS)
+
+
+@pytest.mark.parametrize(
+    ("output", "operation", "key", "why"),
+    [
+        ("zero", "reduceByKey", "8", "filter: its function was not true of it"),
+        ("joined", "join", "8", "join: no match on the other side for the key 8"),
+        ("subtracted", "subtractByKey", "7", "subtractByKey: the other side has its key, too"),
+    ],
+)
+def test_a_key_that_is_not_there_was_let_go_by_an_operation(
+    output: str, operation: str, key: str, why: str, ran: Any
+) -> None:
+    _, application, _ = ran
+    graph = application.questions.graph(application.application_id)
+    [sink] = [node for node in application.sinks() if node.description.endswith(output)]
+    operations = [node for node in graph.nodes if node.name == operation and node.node < sink.node]
+    query = AbsenceQuery(node=operations[-1].node_id, key=key)
+    absence = application.questions.absence(application.application_id, query)
+    assert [(holder.name, holder.total) for holder in absence.holders] == [("reduceByKey", 1)]
+    (ended,) = absence.holders[0].ended
+    assert ended.ended is not None
+    assert ended.ended.why == why
+    assert (ended.exact, absence.exact, absence.reasons) == (True, True, ())
+    sides = [side.name for side in absence.holders[0].other_sides]
+    assert sides == ([] if output == "zero" else ["map"])
 
 
 @pytest.mark.parametrize("name", ["kept", "made again"])
