@@ -33,7 +33,9 @@ def absence_of(options: argparse.Namespace) -> AbsenceQuery:
     """Raises InvalidQueryError."""
     if options.node is None:
         raise InvalidQueryError("--absent needs --node: the operation that has no record with the key")
-    names = ("start", "key", "where", "failure", "same", "demanded", "compare", "how")
+    names = ("start", "key", "where", "failure", "same", "demanded", "compare", "compare_start", "how")
+    if any(getattr(options, name) for name in ("sufficient", "minimal", "save", "words", "cursor")):
+        raise InvalidQueryError("--absent runs and saves nothing, and has no pages: leave these flags out")
     if any(getattr(options, name) for name in names):
         raise InvalidQueryError("--absent is a question of its own: leave out START and all but --node")
     return AbsenceQuery(node=options.node, key=options.absent, limit=options.limit)

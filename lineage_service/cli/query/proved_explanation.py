@@ -71,6 +71,8 @@ def is_proved(options: argparse.Namespace) -> bool:
         raise InvalidQueryError("a command goes with --sufficient, --minimal or --save")
     if is_run and (options.same is not None or options.compare is not None):
         raise InvalidQueryError("--sufficient is asked of records of one run: leave out --same and --compare")
+    if options.demanded and options.save is not None and not is_run:
+        raise InvalidQueryError("--save alone writes what decided: with --with, ask --sufficient, too")
     if options.cursor is not None and (is_run or options.save is not None):
         raise InvalidQueryError("--cursor shows further rows of the store: leave it out with --sufficient")
     return is_run or options.save is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -158,6 +159,57 @@ def test_how_rows_go_together_is_a_line(
     assert len(answer.json()["how_graph"]["facts"]) == 5
 
 
+def test_of_an_absent_key_people_read_who_has_it_and_where_it_ended(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lineage = labels()
+    use(monkeypatch, replace(lineage, flows=lineage.flows[:-1]))
+    assert explain("--node", "2", "--absent", "1") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "2 saveAsTextFile at labels.py:32 has no record with the key 1",
+        "1 reduceByKey at labels.py:31 has the key: 1 record",
+        "  0#0  key 1",
+        "  ended at 2 saveAsTextFile at labels.py:32: saveAsTextFile: it gave nothing for it",
+        f"why it had the key: lineage explain {APP} --node 1 --key 1",
+    ]
+    assert explain("--node", "2", "--absent", "1", "--json") == 0
+    queries = MemoryQueries([replace(lineage, flows=lineage.flows[:-1])])
+    answer = Client(create_app(queries)).get(
+        f"/api/applications/{APP}/absence", params={"node": "2", "key": "1"}
+    )
+    assert json.loads(capsys.readouterr().out) == answer.json()
+    assert explain("--node", "2", "--absent", "1", "--csv") == 0
+    assert f"{APP}#1,reduceByKey,/jobs/labels.py:31,0#0,1," in capsys.readouterr().out
+    assert explain("--node", "2", "--absent", "7") == 3
+    assert "these do not have it, either: 1 reduceByKey" in capsys.readouterr().out
+
+
+def test_of_two_runs_people_read_which_rows_came_and_went(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = labels()
+    later = labels(has_winners=False)
+    other = replace(later, application=replace(later.application, application_id="later"))
+    both = MemoryQueries([first, other])
+    monkeypatch.setattr(start, "open_queries", lambda _settings, makes_store: both)
+    assert explain("write#0#0", "--compare", "later", "--no-plain") == 0
+    printed = capsys.readouterr().out.splitlines()
+    begin = printed.index("compared with later (labels)")
+    assert printed[begin : begin + 5] == [
+        "compared with later (labels)",
+        "  2 /data/labels/part-00000:1  1,17",
+        "  1 rows are the same, 0 gone, 2 new",
+        "  + /data/edges.csv:2  1,<b>23",
+        "  + /data/edges.csv:3  1,90",
+    ]
+    assert explain("write#0#0", "--compare", "later", "--json", "--limit", "5") == 0
+    answer = Client(create_app(both)).get(
+        f"/api/applications/{APP}/explanation",
+        params={"record": "write#0#0", "compare": "later", "limit": 5},
+    )
+    assert json.loads(capsys.readouterr().out) == answer.json()
+
+
 def test_without_winners_it_is_a_plain_trace_and_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -196,6 +248,13 @@ def test_an_upper_bound_on_the_way_makes_it_one(
         (("--same", "write#0#0", "nothing"), "neither FILE:LINE nor a record id"),
         (("write#0#0", "--with", "nothing"), "neither FILE:LINE nor a record id"),
         (("write#0#0", "--with", "1#0#0"), "with names rows of inputs"),
+        (("write#0#0", "--with", "/data/edges.csv:1", "--save", "rows"), "ask --sufficient, too"),
+        (("write#0#0", "--compare-start", "write#0#0"), "--compare-start needs --compare"),
+        (("write#0#0", "--compare", APP), "not compared with itself"),
+        (("--absent", "7"), "--absent needs --node"),
+        (("--absent", "7", "--node", "1", "--how"), "--absent is a question of its own"),
+        (("--absent", "7", "--node", "1", "--sufficient"), "--absent runs and saves nothing"),
+        (("--absent", "1", "--node", "1"), "has records with the key '1'"),
     ],
 )
 def test_what_cannot_be_understood_is_one_line(

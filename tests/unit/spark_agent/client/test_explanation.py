@@ -101,6 +101,23 @@ def test_demanded_rows_are_there_with_their_ways() -> None:
     assert explain(records(Api())).key("1").how() == "edges.csv:1"
 
 
+def test_an_absent_key_is_asked_for_at_the_operation() -> None:
+    absence = explain(records(Api())).absent("7")
+    assert (absence.key, absence.holders, absence.ended, absence.exact) == ("7", (), (), False)
+    assert str(absence).splitlines()[0] == "no record with the key 7"
+    with pytest.raises(TraceError, match="has records with the key '1'"):
+        explain(records(Api())).absent("1")
+    application = Application(Api(), APP, {}, [])  # type: ignore[arg-type]
+    nowhere = explain(LineageRecords(application, frozenset()))
+    with pytest.raises(TraceError, match="records of 0 operations"):
+        nowhere.absent("1")
+
+
+def test_what_cannot_be_compared_is_an_error_in_words() -> None:
+    with pytest.raises(TraceError, match="not compared with itself"):
+        explain(records(Api())).key("1").compared(APP)
+
+
 def test_rows_come_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explanation, "PAGE", 2)
     api = Api(has_winners=False)
