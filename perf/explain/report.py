@@ -11,6 +11,7 @@ from perf.explain.asking import Asked
 from perf.explain.cases import Workload
 from perf.explain.proof import Proof
 from perf.explain.stores import Stored
+from perf.explain.sufficiency import Sufficient
 from perf.tables import table
 from perf.trace.report import percentile
 
@@ -47,6 +48,7 @@ class Measured:
     asked: Asked
     proof: Proof
     proof_s: float
+    sufficient: Sequence[Sufficient] = ()
 
     @property
     def sizes(self) -> list[int]:
@@ -82,6 +84,7 @@ def page(about: Mapping[str, Any], measured: Sequence[Measured]) -> str:
         table(["figure", "paper", "here"], _beside(by_name)),
         "## What the jobs took",
         _jobs(measured),
+        *_enough(measured),
         *_notes(by_name),
     ]
     return "\n\n".join(sections) + "\n"
@@ -188,6 +191,30 @@ def _jobs(measured: Sequence[Measured]) -> str:
     ]
     shown = ["job with lineage, s", "then stored, s", "bytes of the flow store", "turns on the way"]
     return table(["", *shown, "test of all, s"], rows)
+
+
+def _enough(measured: Sequence[Measured]) -> Iterator[str]:
+    """What `lineage explain --sufficient` has added."""
+    rows = [
+        [
+            result.workload.title,
+            f"{sum(one.is_verified for one in result.sufficient)} of {len(result.sufficient)}",
+            f"{median(sizes):g}, {max(sizes)}",
+            f"{100 * max(sizes) / result.of:.4f} %",
+            f"{median(one.runs for one in result.sufficient):g}",
+            f"{median(one.seconds for one in result.sufficient):.0f}",
+        ]
+        for result in measured
+        if (sizes := [one.rows for one in result.sufficient])
+    ]
+    if rows:
+        yield "## With rows that were added"
+        yield (
+            "`lineage explain --sufficient` runs the job on the rows, and adds some until the record comes "
+            "out. PySpark without lineage makes the last run."
+        )
+        shown = ["verified", "rows, median and largest", "of the input, at most", "runs, median", "s, median"]
+        yield table(["", *shown], rows)
 
 
 def _notes(by_name: Mapping[str, Measured]) -> Iterator[str]:

@@ -65,6 +65,11 @@ class _RowGroup:
         smallest, largest = self.bounds.get(name, _ANYTHING)
         return smallest <= high and low <= largest
 
+    def runs(self) -> int:
+        """How far the numbers of its runs are apart."""
+        smallest, largest = self.bounds.get("run", _ANYTHING)
+        return largest - smallest
+
     def read(self) -> _Rows:
         """Raises StoreUnavailableError when the file is gone or damaged."""
         with (
@@ -119,6 +124,8 @@ class AnnotationFiles:
             is_there = at_positions[places] == positions
             is_known |= is_there
             values[is_there] = rows.values[stream][places[is_there]]
+            if is_known.all():
+                break  # of each position one value is said
         return is_known, values[is_known]
 
     def every(self, node: int, relation: str) -> Iterator[tuple[int, Integers]]:
@@ -146,12 +153,12 @@ class AnnotationFiles:
         return self._cache.rows(group.path, group.number, group.read)
 
     def _groups_of(self, node: int) -> Sequence[_RowGroup]:
-        """The row groups that may hold rows of a node."""
+        """The row groups that may hold rows of a node, first those of few runs: they hold what they may."""
         groups = self._of_node.get(node)
         if groups is None:
-            groups = self._of_node[node] = [
-                group for group in self._groups if group.may_hold("node", node, node)
-            ]
+            groups = self._of_node[node] = sorted(
+                (group for group in self._groups if group.may_hold("node", node, node)), key=_RowGroup.runs
+            )
         return groups
 
     @cached_property

@@ -28,5 +28,8 @@ def test_a_try_measures_and_tests_every_explanation(tmp_path: Path, jar_folder: 
     for name in ("components", "customers"):
         assert measured[name]["proof"]["verified"] == 20
     assert measured["unique-counts"]["proof"]["verified"] < 20
+    [added] = measured["unique-counts"]["sufficient"]
+    assert added["is_verified"]
+    assert 0 < added["added"] < added["rows"] <= 0.01 * measured["unique-counts"]["of"]
     (page,) = (tmp_path / "out").glob("explain-*.md")
     assert "20 of 20, **met**: all" in page.read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from perf.explain.cases import NAMES, workloads
 from perf.explain.proof import Proof
 from perf.explain.report import Measured
 from perf.explain.stores import Stored
+from perf.explain.sufficiency import Sufficient
 
 
 def measured(name: str, sizes: list[int], *, verified: int, ms: float = 10.0, edges: int = 1_000) -> Measured:
@@ -49,6 +51,16 @@ def test_figures_stand_beside_what_was_asked_for_and_the_papers() -> None:
     assert "10,000,000 edges" not in page
     large = measured("components", [3], verified=1, edges=1_000_000)
     assert "10,000,000 edges, at these rates: 2 minutes and 0.0 GB" in report.page({}, [large])
+
+
+def test_rows_that_were_added_stand_apart() -> None:
+    result = measured("unique-counts", [1], verified=0)
+    added = [
+        Sufficient(is_verified=True, rows=rows, added=rows - 1, runs=3, seconds=30.0) for rows in (4, 5, 9)
+    ]
+    page = report.page({}, [replace(result, sufficient=added)])
+    assert "| 3 of 3 | 5, 9 | 0.9000 % | 3 | 30 |" in page
+    assert "With rows that were added" not in report.page({}, [result])
 
 
 def test_what_is_missed_is_said() -> None:
