@@ -45,6 +45,8 @@ CORE = (
     "tests/spark/jvm/test_tap.py",
     "tests/spark/sql/test_operators.py",
     "tests/spark/sql/test_explain.py",
+    "tests/spark/sql/test_explanations.py",
+    "tests/spark/sql/test_explained_loops.py",
     "tests/spark/sql/test_failed_cache_fills.py",
     "tests/spark/sql/test_failures.py",
     "tests/spark/replay/test_restriction.py",
