@@ -105,7 +105,7 @@ PICTURES = (
     Picture(
         name="explanation",
         address="{page}#/app/{clusters}/explanation?{clusters_row}",
-        until="What decided it",
+        until="Loop at customer_clusters.py",
         steps=lambda page, places: _open_all(page),
     ),
     Picture(
