@@ -159,11 +159,23 @@ def test_a_row_set_of_any_starts_is_an_answer_or_a_problem(asked, application, s
             "limit": st.sampled_from([0, 1, 10_000]),
             "plain": st.sampled_from(["true", "false", "x"]),
             "cursor": st.one_of(cursors, st.from_regex(r"[0-9]{1,11}(:[0-9]{1,19}){2}", fullmatch=True)),
+            "same": st.sampled_from(["true", "false"]),
+            "how": st.sampled_from(["true", "false"]),
+            "with": several.map(lambda chosen: chosen["starts"]),
+            "compare": st.sampled_from([APP, HALF, "last", "other"]),
+            "compare_starts": several.map(lambda chosen: chosen["starts"]),
         },
     ),
 )
 def test_an_explanation_of_any_starts_is_an_answer_or_a_problem(asked, application, start, others):
     asked.check("/api/applications/{app}/explanation", application, {**others, **start})
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(application=applications, node=nodes, key=texts, limit=st.sampled_from([0, 1, 10_000]))
+def test_an_absent_key_is_an_answer_or_a_problem(asked, application, node, key, limit):
+    about = {"node": node, "key": key, "limit": limit}
+    asked.check("/api/applications/{app}/absence", application, about)
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
