@@ -17,6 +17,8 @@ import uvicorn
 from fastapi import FastAPI
 from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, expect
 
+from lineage_api.limits import MAX_HEADER_BYTES, MAX_TARGET
+
 ROOT = Path(__file__).parents[3]
 AXE = ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js"
 #: A laptop's.
@@ -87,7 +89,13 @@ def violations(page: Page) -> list[str]:
 def served(app: FastAPI) -> Iterator[str]:
     """The address of the application, over HTTP, while the block lasts."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", log_config=None))
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            log_config=None,
+            h11_max_incomplete_event_size=2 * (MAX_TARGET + MAX_HEADER_BYTES),  # as `lineage serve`
+        )
+        server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
