@@ -22,7 +22,7 @@ STOCK = {"spark.lineage.enabled": "false"}
 #: Functions that are called with whole partitions or by the program itself are not guarded.
 WHOLE = (
     "partition by row", "partition by map", "finally", "partition at once", "caught", "text", "pickle",
-    "foreach", "key of a sort",
+    "foreach", "key of a sort", "largest", "comparison in a sort",
 )  # fmt: skip
 #: What these drop is more than the planted record: a group.
 GROUPS = ("first of a group", "reduceByKey", "behind a group", "behind a join")
