@@ -26,7 +26,7 @@ __all__ = ["AnnotationCache", "AnnotationFiles"]
 
 _BOUNDED = ("node", "run", "pos")
 _COLUMNS = [*_BOUNDED, "relation", "value"]
-_CACHE_BYTES = 64 << 20
+_CACHE_BYTES = 128 << 20
 _ANYTHING = -(1 << 63), (1 << 63) - 1
 
 _Stream = tuple[int, int, str]

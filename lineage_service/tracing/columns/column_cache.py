@@ -31,7 +31,7 @@ Integers = npt.NDArray[np.signedinteger[Any]]
 
 #: Stands for null in `in_run`; runs that blocks name are not negative, and -2 - p is no run: ids of node p.
 NO_RUN = -1
-CACHE_BYTES = 96 << 20
+CACHE_BYTES = 256 << 20
 #: Numbers between it and its negative are cached in 32 bits: the sum of two fits, too. Whoever adds more
 #: makes them 64 bits long.
 _SHORT = 1 << 30

@@ -25,7 +25,7 @@ __all__ = ["RecordTexts", "TextCache"]
 
 _BOUNDED = ("node", "run", "pos")
 _COLUMNS = [*_BOUNDED, "kind", "type", "text"]
-_CACHE_BYTES = 16 << 20
+_CACHE_BYTES = 128 << 20
 #: Row groups with more bytes than that are not read whole.
 _SMALL_BYTES = 2 << 20
 
