@@ -48,8 +48,8 @@ final class OutputPasses implements TaskCapture.Part {
   }
 
   @Override
-  public synchronized boolean isReadAsRdd() {
-    return passesByPartition.values().stream().flatMap(List::stream).anyMatch(TapBuffer::isReadAsRdd);
+  public synchronized boolean isReadInPython() {
+    return passesByPartition.values().stream().flatMap(List::stream).anyMatch(TapBuffer::isReadInPython);
   }
 
   @Override

@@ -3,6 +3,7 @@ package lineagemaster.capture;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Set;
+import java.util.function.Predicate;
 import lineagemaster.delivery.DeliveryTally;
 import lineagemaster.delivery.FlowBlock;
 import lineagemaster.delivery.LineageLostException;
@@ -36,6 +37,7 @@ public class TapBuffer implements TaskCapture.Part {
       "org.apache.spark.sql.execution.SQLExecutionRDD.compute",
       "org.apache.spark.rdd.RDD.getOrCompute",
       "org.apache.spark.rdd.ReliableCheckpointRDD$.writePartitionToCheckpointFile");
+  private static final String PYTHON = "org.apache.spark.api.python.";
 
   /** One array for each column of ids. */
   public final long[][] ids;
@@ -60,6 +62,7 @@ public class TapBuffer implements TaskCapture.Part {
   private final int partition;
   private final OutputPasses passes; // of an output
   private final boolean isReadAsRdd;
+  private final boolean isReadInPython; // as records of an RDD
   private final boolean isPersisted;
   private final CacheFill cacheFill; // of rows that are persisted
   private final int maxRows; // of a block
@@ -82,9 +85,9 @@ public class TapBuffer implements TaskCapture.Part {
     if (!spec.config.isSilent) {
       Sender.prepare(spec.config);
     }
-    isReadAsRdd = !spec.hasKey()
-        && StackWalker.getInstance().walk(frames -> frames.anyMatch(
-            frame -> READERS_OF_RDDS.contains(frame.getClassName() + "." + frame.getMethodName())));
+    isReadAsRdd = !spec.hasKey() && isCalledBy(
+        frame -> READERS_OF_RDDS.contains(frame.getClassName() + "." + frame.getMethodName()));
+    isReadInPython = isReadAsRdd && isCalledBy(frame -> frame.getClassName().startsWith(PYTHON));
     isPersisted = task != null
         && (spec.isPersisted || isReadAsRdd && "true".equals(task.getLocalProperty(HAS_PERSISTED)));
     cacheFill = isPersisted && !spec.hasKey() ? new CacheFill(task) : null;
@@ -94,6 +97,10 @@ public class TapBuffer implements TaskCapture.Part {
     steps = spec.steps();
     outputFiles = spec.hasOutputFiles() ? new OutputFiles(spec) : null;
     messageKey = (spec.config.applicationId + "#" + run).getBytes(StandardCharsets.UTF_8);
+  }
+
+  private static boolean isCalledBy(Predicate<StackWalker.StackFrame> isCaller) {
+    return StackWalker.getInstance().walk(frames -> frames.anyMatch(isCaller));
   }
 
   /** The buffer of this tap in the running task, for one pass over the partition of this index. */
@@ -317,8 +324,8 @@ public class TapBuffer implements TaskCapture.Part {
   }
 
   @Override
-  public boolean isReadAsRdd() {
-    return isReadAsRdd;
+  public boolean isReadInPython() {
+    return isReadInPython;
   }
 
   @Override

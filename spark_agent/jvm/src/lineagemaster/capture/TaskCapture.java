@@ -37,7 +37,7 @@ final class TaskCapture implements TaskCompletionListener, TaskFailureListener {
     }
 
     /** Does a worker of the same task read the rows that this part has seen, as records of an RDD? */
-    default boolean isReadAsRdd() {
+    default boolean isReadInPython() {
       return false;
     }
 
@@ -130,7 +130,7 @@ final class TaskCapture implements TaskCompletionListener, TaskFailureListener {
       try {
         if (parts.values().stream().anyMatch(Part::hasFilledCache)) {
           parts.values().forEach(Part::reportCached);
-        } else if (!hasSucceeded && !task.isInterrupted() && parts.values().stream().anyMatch(Part::isReadAsRdd)) {
+        } else if (!hasSucceeded && !task.isInterrupted() && parts.values().stream().anyMatch(Part::isReadInPython)) {
           parts.values().forEach(Part::report);
         }
         if (hasSucceeded) {
