@@ -88,8 +88,10 @@ def _not_captured(walk: ExplanationWalk) -> list[str]:
 
 def _is_known(operation: TopologyNode) -> bool:
     """Does it say which of the records that it brings together count?"""
-    is_of_query = operation.relation == contract.CARRIED
-    return operation.decided_by is not None if is_of_query else operation.site is not None
+    if operation.relation == contract.CARRIED:
+        return operation.decided_by is not None
+    are_rows_of_query = operation.by_id and operation.relation == contract.FLOWS  # none of them are merged
+    return are_rows_of_query or operation.site is not None
 
 
 def _not_looked_at(walk: ExplanationWalk) -> list[str]:

@@ -119,6 +119,7 @@ def test_the_rank_of_a_page_needs_all_that_leads_to_it_and_says_so(running: Plat
     for url, rank in printed.items():
         explanation = job.explained(job.last("reduceByKey"), key=url)
         rows = texts(explanation)
+        assert (explanation["kind"], explanation["exact"]) == ("concise", True)
         assert ranks_of(rows)[url] == pytest.approx(float(rank), abs=1e-9)
         assert set(rows) == {line for line in LINKS if (len(line.split()[0]) > 1) == (len(url) > 1)}
         assert explanation["total"] == explanation["plain_total"]

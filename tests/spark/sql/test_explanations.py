@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from lineage_service.lineage import Explanation
 from lineage_service.queries import ExplanationQuery, StartQuery
@@ -58,9 +58,23 @@ def begin(spark: SparkSession, folder: Path) -> None:
     read.schema(NAMES_SCHEMA).csv(str(folder / "names")).createOrReplaceTempView("names")
 
 
+def frame_of(spark: SparkSession, query: Query) -> DataFrame:
+    if not query.is_of_rdd:
+        return spark.sql(query.text)
+    readings = spark.table("readings")
+    through_rdd(spark, readings).createOrReplaceTempView("readings")
+    frame = through_rdd(spark, spark.sql(query.text))
+    readings.createOrReplaceTempView("readings")
+    return frame
+
+
+def through_rdd(spark: SparkSession, frame: DataFrame) -> DataFrame:
+    return spark.createDataFrame(frame.rdd.map(tuple), frame.schema)
+
+
 def write_rows(spark: SparkSession, query: Query, output: Path) -> None:
     try:
-        frame = spark.sql(query.text)
+        frame = frame_of(spark, query)
         names = [f"c{at}" for at, _ in enumerate(frame.columns)]
         frame.toDF(*names).write.parquet(str(output))
     except Exception as error:

@@ -72,11 +72,15 @@ def row_at(path: str, row: int) -> Reading | Name:
 
 @dataclass(frozen=True)
 class Query:
-    """`count`: how many readings explain each row; None: as many as a trace has."""
+    """`count`: how many readings explain each row; None: as many as a trace has.
+
+    `is_of_rdd`: the readings go through an RDD before the query, and its rows through another one.
+    """
 
     text: str
     of: Evaluation
     count: int | None
+    is_of_rdd: bool = False
 
 
 class Choice(frozenset[Any]):
@@ -294,6 +298,13 @@ QUERIES: dict[str, Query] = {
         "from readings) where place <= 2",
         _first_two,
         1,
+    ),
+    "between RDDs": Query(
+        "select k, max(low) from (select k, g, min(v) as low from readings group by k, g) "
+        "where k <> 'null' and low is not null group by k",
+        _of_minima,
+        1,
+        is_of_rdd=True,
     ),
 }
 
