@@ -57,7 +57,7 @@ RELATIONS = (IDENTITY, PARTITION, DATASET, SOURCE, STATIC, FLOWS, ZIP, PRODUCT, 
 
 #: Of an operation that brings rows together in groups: which of them give the record of a group.
 BY_ALL = "all"  # all of them may count: a sum
-BY_WINNERS = "winners"  # those that blocks of `winners` name: a minimum
+BY_WINNERS = "winners"  # those that blocks of `winners` name: a minimum; where they name none, any one
 BY_ONE = "one"  # any one of them, whichever it is: `distinct`
 DECISIONS = (BY_ALL, BY_WINNERS, BY_ONE)
 

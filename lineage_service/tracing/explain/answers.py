@@ -12,7 +12,7 @@ from lineage_service.tracing.columns.interval_join import distinct
 from lineage_service.tracing.explain.explanation import Explanation, Rule
 from lineage_service.tracing.explain.turns import turns_of
 from lineage_service.tracing.explain.walk import ExplanationWalk
-from lineage_service.tracing.explain.winners import silent_merges, undecided_groups, winner_rules
+from lineage_service.tracing.explain.winners import silent_merges, winner_rules
 from lineage_service.tracing.model.elements import TopologyNode, in_words
 from lineage_service.tracing.model.lineage_graph import LineageGraph
 from lineage_service.tracing.model.topology import operation_of
@@ -139,12 +139,7 @@ def _always_changed(walk: ExplanationWalk, rules: Iterable[Rule]) -> list[str]:
 
 def _silent(walk: ExplanationWalk) -> list[str]:
     nodes = walk.snapshot.graph.topology.nodes
-    of_queries = [
-        f"Of some groups of {in_words(nodes[operation])} it is not known which row decided them: their "
-        "values are null, say. All rows of these are listed."
-        for operation in undecided_groups(walk.snapshot, walk.frontiers, walk.nodes)
-    ]
-    return of_queries + [
+    return [
         f"A task of {in_words(nodes[operation])} did not say which inputs decided its records: its merge "
         "spilled to disk, say. All inputs of these are listed."
         for operation in silent_merges(walk.snapshot, walk.frontiers, walk.nodes)

@@ -1,7 +1,8 @@
 """Groups of queries of which few rows are enough: that of a minimum, or one of several equal ones.
 
 The agent says of an operation which rows of a group count. Where they are named, the explanation goes on from
-the group to these. Where any one is as good as the others, it takes the first one that is stored.
+the group to these. Where any one is as good as the others, it takes the first one that is stored. That also
+holds of a group of which none is named: a minimum of nulls is null of each of them alone.
 """
 
 from __future__ import annotations
@@ -42,11 +43,16 @@ class DecidedGroups:
         """The rows that are enough for ascending groups of a node. Without any, all of a group count."""
         operation = self._nodes[node].operation
         decided_by = None if operation is None else self._nodes[operation].decided_by
+        is_left = np.full(len(groups), decided_by in (contract.BY_WINNERS, contract.BY_ONE))
         if decided_by == contract.BY_WINNERS:
             for winners in self._winners.get(operation or 0, ()):
-                yield from self._named(winners, groups, check)
-        elif decided_by == contract.BY_ONE:
-            yield from self._first(node, groups, check)
+                for part in self._named(winners, groups, check):
+                    is_left[part.groups] = False
+                    yield part
+        [left] = np.nonzero(is_left)
+        if len(left):
+            for part in self._first(node, groups[left], check):
+                yield part._replace(groups=left[part.groups])
 
     def row_counts(self, node: int, groups: Integers, check: Callable[[], None]) -> Integers:
         """How many rows each of distinct, ascending groups of a node has. Of frames of windows: several."""

@@ -22,7 +22,7 @@ from lineage_service.tracing.walk.backward import GroupInputs
 from lineage_service.tracing.walk.frontiers import Frontiers, bounds_of
 from spark_agent import contract
 
-__all__ = ["CapturedWinners", "silent_merges", "undecided_groups", "winner_rules"]
+__all__ = ["CapturedWinners", "silent_merges", "winner_rules"]
 
 _Marks = npt.NDArray[np.bool_]
 
@@ -136,24 +136,6 @@ def _group_counts(winners: CapturedWinners, frontiers: Frontiers, node: int) -> 
             decided = different[distinct(np.concatenate([part.groups for part in parts]))]
             rows += max(kept, winners.row_count(node, decided, frontiers.check))
     return kept, rows
-
-
-def undecided_groups(snapshot: Snapshot, frontiers: Frontiers, nodes: Iterable[int]) -> list[int]:
-    """The operations of queries that name the rows which decide groups, but not those of all groups here."""
-    winners, topology, undecided = CapturedWinners(snapshot), snapshot.graph.topology, set[int]()
-    for node in set(nodes) & topology.groups.keys():
-        operation = operation_of(topology, node)
-        if operation is None or operation.decided_by != contract.BY_WINNERS:
-            continue
-        for _, groups in frontiers.at(node).values():
-            different = distinct(groups)
-            are_left = np.ones(len(different), bool)
-            for part in winners.of_groups(node, different, frontiers.check):
-                are_left[part.groups] = False
-            left = different[are_left]
-            if len(left) and winners.row_count(node, left, frontiers.check) > len(left):
-                undecided.add(operation.number)
-    return sorted(undecided)
 
 
 def silent_merges(snapshot: Snapshot, frontiers: Frontiers, nodes: Iterable[int]) -> list[int]:

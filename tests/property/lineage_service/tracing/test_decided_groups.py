@@ -61,7 +61,7 @@ class Truth:
             if named:
                 return named
         rows = list(self.rows_of_group(grouping, key))
-        kept = rows[:1] if decided == contract.BY_ONE else rows
+        kept = rows if decided == contract.BY_ALL else rows[:1]
         return [one for row in kept for one in row]
 
     def rows_of_group(self, grouping: int, key: int) -> Iterator[Sequence[Id]]:
@@ -145,7 +145,7 @@ def test_an_explanation_has_the_rows_that_are_said_to_count(
     in_trace = application.sources_of(application.output[0].rows[row], is_direct=False)
     assert ids_of(explanation.rows) <= in_trace
     assert explanation.is_captured
-    assert all("not known which row" in reason for reason in explanation.reasons)
+    assert explanation.reasons == ()
     for rule in explanation.rules:
         assert rule.rule == "winner"
         assert 0 < rule.kept <= rule.of
