@@ -16,7 +16,8 @@ from threading import Lock
 
 from lineage_service.tracing.columns.column_cache import NO_RUN, ColumnCache
 from lineage_service.tracing.columns.flow_slices import Slice
-from lineage_service.tracing.columns.row_groups import FlowFile, IdleFiles, RowGroup
+from lineage_service.tracing.columns.row_groups import RowGroup
+from lineage_service.tracing.columns.stored_files import IdleFiles, StoredFile
 
 __all__ = ["FlowFiles"]
 
@@ -26,14 +27,16 @@ _AT_ONCE = min(4, os.cpu_count() or 1)
 class FlowFiles:
     """All rows of `flows` of one application, by stream. Threads may share it."""
 
-    def __init__(self, files: Sequence[str], cache: ColumnCache | None = None) -> None:
+    def __init__(
+        self, files: Sequence[str], cache: ColumnCache | None = None, idle: IdleFiles | None = None
+    ) -> None:
         """`files` are Parquet files on this machine. Raises StoreUnavailableError."""
-        cache, idle = cache or ColumnCache(), IdleFiles()
+        cache, idle = cache or ColumnCache(), idle or IdleFiles()
         self._lock = Lock()
         self._whole: dict[tuple[int, int], list[RowGroup]] = defaultdict(list)
         self._mixed: list[RowGroup] = []
         for path in files:
-            file = FlowFile(path, idle)
+            file = StoredFile(path, idle)
             for number in range(file.metadata.num_row_groups):
                 group = RowGroup(file, number, cache)
                 node, run = group.stream

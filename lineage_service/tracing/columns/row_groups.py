@@ -1,20 +1,14 @@
-"""Row groups of Parquet files of `flows`: their bounds, and their columns, read when needed and cached.
-
-Files may stay open for readers to come. Files of a Delta table never change.
-"""
+"""Row groups of Parquet files of `flows`: their bounds, and their columns, read when needed and cached."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Collection, Iterable
 from itertools import pairwise
-from threading import Lock
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lineage_service.store.errors import translated_read_errors
 from lineage_service.tracing.columns.column_cache import (
     NO_RUN,
     CachedColumn,
@@ -25,59 +19,11 @@ from lineage_service.tracing.columns.column_cache import (
     compact,
     part,
 )
+from lineage_service.tracing.columns.stored_files import StoredFile
 
-__all__ = ["FlowFile", "IdleFiles", "RowGroup"]
+__all__ = ["RowGroup"]
 
-_COLUMNS = frozenset(("node", "run", "out_pos", "out_count", "in_pos", "in_step", "in_run"))
 _STREAM = ("node", "run")
-_MOST_OPEN = 64
-
-
-class FlowFile:
-    """One Parquet file, which may stay open for readers to come. Threads may share it."""
-
-    def __init__(self, path: str, idle: IdleFiles) -> None:
-        """Raises StoreUnavailableError when it is gone or damaged."""
-        self.path, self._idle = path, idle
-        with translated_read_errors(path):
-            opened = _opened(path)
-            self.metadata = opened.metadata
-        idle.give_back(path, opened)
-        names = enumerate(self.metadata.schema.names)
-        self.columns = {name: index for index, name in names if name in _COLUMNS}
-
-    def read(self, row_group: int, columns: list[str]) -> pa.Table:
-        """Raises StoreUnavailableError when it is gone or damaged."""
-        opened = self._idle.take(self.path)
-        with translated_read_errors(self.path):
-            if opened is None:
-                opened = _opened(self.path, self.metadata)
-            table = opened.read_row_group(row_group, columns=columns, use_threads=False)
-        self._idle.give_back(self.path, opened)
-        return table
-
-
-def _opened(path: str, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
-    # Given a path, pyarrow looks for a file system first, which takes longer.
-    return pq.ParquetFile(pa.memory_map(path), metadata=metadata, pre_buffer=False)
-
-
-class IdleFiles:
-    """Open files that are not being read: the last ones, each for one reader. Threads may share it."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._opened: OrderedDict[str, pq.ParquetFile] = OrderedDict()
-
-    def take(self, path: str) -> pq.ParquetFile | None:
-        with self._lock:
-            return self._opened.pop(path, None)
-
-    def give_back(self, path: str, opened: pq.ParquetFile) -> None:
-        with self._lock:
-            self._opened[path] = opened
-            if len(self._opened) > _MOST_OPEN:
-                self._opened.popitem(last=False)
 
 
 class RowGroup:
@@ -88,7 +34,7 @@ class RowGroup:
 
     __slots__ = ("_bounds", "_cache", "_file", "_repeated", "number", "rows", "stream")
 
-    def __init__(self, file: FlowFile, number: int, cache: ColumnCache) -> None:
+    def __init__(self, file: StoredFile, number: int, cache: ColumnCache) -> None:
         self._file, self.number, self._cache = file, number, cache
         group = file.metadata.row_group(number)
         self.rows: int = group.num_rows

@@ -19,6 +19,7 @@ from lineage_service.tracing.columns.annotation_files import AnnotationCache, An
 from lineage_service.tracing.columns.column_cache import ColumnCache
 from lineage_service.tracing.columns.flow_files import FlowFiles
 from lineage_service.tracing.columns.record_texts import RecordTexts, TextCache
+from lineage_service.tracing.columns.stored_files import IdleFiles
 from lineage_service.tracing.model.lineage_graph import LineageGraph
 from lineage_service.tracing.model.topology import Topology
 
@@ -34,6 +35,7 @@ class CachedRows:
     columns: ColumnCache = field(default_factory=ColumnCache)
     texts: TextCache = field(default_factory=TextCache)
     annotations: AnnotationCache = field(default_factory=AnnotationCache)
+    idle: IdleFiles = field(default_factory=IdleFiles)
 
 
 class Snapshot:
@@ -50,9 +52,9 @@ class Snapshot:
     ) -> None:
         """Files are Parquet files of the application, on this machine."""
         cached = cached or CachedRows()
-        self.flows = FlowFiles(flow_files, cached.columns)
-        self.texts = RecordTexts(record_files, cached.texts)
-        self.annotations = AnnotationFiles(annotation_files, cached.annotations)
+        self.flows = FlowFiles(flow_files, cached.columns, cached.idle)
+        self.texts = RecordTexts(record_files, cached.texts, cached.idle)
+        self.annotations = AnnotationFiles(annotation_files, cached.annotations, cached.idle)
         self._record_files = record_files
         self._lock = Lock()
         self._database: duckdb.DuckDBPyConnection | None = None

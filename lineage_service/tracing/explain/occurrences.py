@@ -6,8 +6,9 @@ an explanation may lack rows that the job needs to keep the record. A record tha
 version to a later one, is explained by its return.
 
 Whether it was made of the other is looked for by a walk of its own, over the nodes of the turn alone. It
-follows winners first, which are few; then all inputs. It does not pass a merge of several records that none
-of them decided: a sum that equals one of its parts was not there already.
+follows winners first, which are few; then all inputs, but only of records whose digest occurs at all in the
+version before. It does not pass a merge of several records that none of them decided: a sum that equals one
+of its parts was not there already.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ __all__ = ["Moves", "Occurrences"]
 MOST_LOOKED_AT = 1 << 21
 #: Records of a version beyond which it is looked first whether their digests occur in the version before.
 MANY = 1 << 12
+#: Rows of `annotations` beyond which to look through a version for a digest is more work than to walk.
+MOST_COMPARED = 1 << 22
+#: So many digests are compared one by one.
+_FEW = 8
 _Marks = npt.NDArray[np.bool_]
 
 
@@ -80,11 +85,7 @@ class Occurrences:
                 starts[run] = numbers, positions_of[run][is_known]
                 first += len(values)
         if len(digests) > MANY:  # all of a version: to see that nothing stayed is less work than to walk
-            may_be_same = self._occur(before, digests, check)
-            starts = {
-                run: (numbers[may_be_same[numbers]], positions[may_be_same[numbers]])
-                for run, (numbers, positions) in starts.items()
-            }
+            starts = self._that_occur(before, starts, digests, check)
         same, looked_at = self._same(node, before, starts, digests, check)
         places: dict[int, tuple[Integers, Integers]] = {}
         first = 0
@@ -97,11 +98,31 @@ class Occurrences:
             places[run] = runs, at
         return Moves(places, looked_at)
 
+    def _that_occur(
+        self,
+        before: int,
+        starts: Mapping[int, tuple[Integers, Integers]],
+        digests: Integers,
+        check: Callable[[], None],
+    ) -> dict[int, tuple[Integers, Integers]]:
+        """Those of numbered records whose digest is that of any record of the version before."""
+        numbered = np.concatenate([numbers for numbers, _ in starts.values()])
+        occur = np.zeros(len(digests), bool)
+        occur[numbered] = self._occur(before, digests[numbered], check)
+        return {
+            run: (numbers[occur[numbers]], positions[occur[numbers]])
+            for run, (numbers, positions) in starts.items()
+            if occur[numbers].any()
+        }
+
     def _occur(self, before: int, digests: Integers, check: Callable[[], None]) -> _Marks:
         """Which digests are those of any record of the version before."""
+        annotations = self._snapshot.annotations
+        if len(digests) <= _FEW:
+            return annotations.occur(before, contract.DIGESTS, digests, check)
         order = np.argsort(digests)
         ascending, occur = digests[order], np.zeros(len(digests), bool)
-        for _, values in self._snapshot.annotations.every(before, contract.DIGESTS):
+        for values in annotations.every(before, contract.DIGESTS):
             check()
             ordered = np.sort(values)
             at = np.minimum(ordered.searchsorted(ascending), len(ordered) - 1)
@@ -128,6 +149,8 @@ class Occurrences:
                 for run, (numbers, at) in starts.items()
                 if (is_left := runs[numbers] < 0).any()
             }
+            if winners is None and self._snapshot.annotations.count(before) <= MOST_COMPARED and left:
+                left = self._that_occur(before, left, digests, check)
             if not left:
                 break
             side = self._made_of(node, before, left, winners, check)
@@ -219,17 +242,22 @@ class Occurrences:
 
         Those of a cached version stand in the run that made it, or in one that read it.
         """
-        annotations = self._snapshot.annotations
-        is_known, values = annotations.at(node, run, contract.DIGESTS, positions)
+        is_known, values = self._digests_in(node, run, positions)
         if bool(is_known.all()):
             return is_known, values
         every = np.zeros(len(positions), np.int64)
         every[is_known] = values
         for other, index, moved in self._copies(node, run, positions):
-            has, of_other = annotations.at(node, other, contract.DIGESTS, moved)
+            has, of_other = self._digests_in(node, other, moved)
             every[index[has]] = of_other
             is_known[index[has]] = True
         return is_known, every[is_known]
+
+    def _digests_in(self, node: int, run: int, positions: Integers) -> tuple[_Marks, Integers]:
+        """The same of those that a run has."""
+        if (node, run, contract.DIGESTS) not in self._graph.blocks.annotated:
+            return np.zeros(len(positions), bool), _NONE
+        return self._snapshot.annotations.at(node, run, contract.DIGESTS, positions)
 
     def _copies(self, node: int, run: int, positions: Integers) -> Iterator[tuple[int, Integers, Integers]]:
         """(other run, indices of the positions, positions there) of the same records of a cached node."""

@@ -32,7 +32,7 @@ class CapturedWinners:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._flows, self._annotations = snapshot.flows, snapshot.annotations
-        self._nodes = snapshot.graph.blocks.winning
+        self._annotated = snapshot.graph.blocks.annotated
         self._groups = DecidedGroups(snapshot)
         relations = snapshot.graph.blocks.relations
         topology = snapshot.graph.topology
@@ -44,7 +44,7 @@ class CapturedWinners:
         )
 
     def of(self, node: int, run: int, positions: Integers) -> tuple[_Marks, Integers] | None:
-        if node not in self._nodes:
+        if not self.are_said(node, run):
             return None
         has_winner, inputs = self._annotations.at(node, run, contract.WINNERS, positions)
         return (has_winner, inputs) if len(inputs) else None
@@ -79,7 +79,7 @@ class CapturedWinners:
 
     def are_said(self, node: int, run: int) -> bool:
         """Has a run said of any output what decided it?"""
-        return any(of_run == run for of_run, _ in self._annotations.every(node, contract.WINNERS))
+        return (node, run, contract.WINNERS) in self._annotated
 
 
 def _is_of_query(operation: TopologyNode | None) -> bool:

@@ -27,6 +27,7 @@ class StoredBlocks:
     valued: frozenset[int]  # with values
     winning: frozenset[int]  # some of whose outputs one input alone decides
     digested: frozenset[int]  # with digests
+    annotated: frozenset[tuple[int, int, str]]  # (node, run, relation) of winners and digests
     flow_rows: Mapping[tuple[int, int], int]  # (node, run) -> rows in `flows`
     relations: Mapping[int, frozenset[str]]  # node -> the relations of its blocks that made rows in `flows`
 
@@ -44,10 +45,13 @@ def stored_blocks(topology: Topology, receipts: Iterable[Receipt]) -> StoredBloc
     blocks = {(receipt.run, receipt.seq): receipt for receipt in receipts if receipt.run in topology.runs}
     nodes_by_relation: dict[str, set[int]] = defaultdict(set)
     flow_rows: dict[tuple[int, int], int] = defaultdict(int)
+    annotated: set[tuple[int, int, str]] = set()
     for block in blocks.values():
         nodes_by_relation[block.relation].add(block.node)
         if block.relation in contract.FLOW_BLOCKS:
             flow_rows[block.node, block.run] += block.rows
+        elif block.relation in contract.ANNOTATION_BLOCKS and block.rows:
+            annotated.add((block.node, block.run, block.relation))
 
     def nodes_of(*relations: str) -> frozenset[int]:
         return frozenset().union(*(nodes_by_relation.get(relation, ()) for relation in relations))
@@ -63,6 +67,7 @@ def stored_blocks(topology: Topology, receipts: Iterable[Receipt]) -> StoredBloc
         valued=nodes_of(contract.VALUES),
         winning=nodes_of(contract.WINNERS),
         digested=nodes_of(contract.DIGESTS),
+        annotated=frozenset(annotated),
         flow_rows=flow_rows,
         relations=_relations_by_node(nodes_by_relation),
     )

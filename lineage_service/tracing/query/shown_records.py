@@ -52,7 +52,8 @@ def shown_by(locations: RecordLocations) -> Show:
     ) -> tuple[Record, ...]:
         texts: Texts = {}
         if node.number in opened.graph.blocks.keyed:
-            texts = _texts(opened, cursor, node, positions, ("key", "value") if values else ("key",))
+            has_values = values and node.number in opened.graph.blocks.valued
+            texts = _texts(opened, cursor, node, positions, ("key", "value") if has_values else ("key",))
         return records_of(opened, node, positions, texts, locations, check, columns)
 
     return show

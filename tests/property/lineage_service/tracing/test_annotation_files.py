@@ -9,15 +9,18 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lineage_service.store.tables import TABLES
+from lineage_service.tracing.columns import record_row_groups
 from lineage_service.tracing.columns.annotation_files import AnnotationCache, AnnotationFiles
 
 _places = st.tuples(
     st.integers(0, 2), st.integers(10, 12), st.sampled_from(["digests", "winners"]), st.integers(0, 12)
 )
+_NONE = np.zeros(0, np.int64)
 _values = st.integers(0, 9) | st.integers(0, (1 << 63) - 1)
 
 
@@ -28,6 +31,7 @@ _values = st.integers(0, 9) | st.integers(0, (1 << 63) - 1)
     st.randoms(use_true_random=False),
     st.lists(_places, min_size=1, max_size=6),
     st.sampled_from([0, 1 << 20]),
+    st.sampled_from([1, 8]),
 )
 def test_each_position_has_the_value_that_was_said_of_it(
     said: dict[tuple[int, int, str, int], int],
@@ -36,12 +40,14 @@ def test_each_position_has_the_value_that_was_said_of_it(
     random: object,
     asked: list[tuple[int, int, str, int]],
     cache_bytes: int,
+    most_parts: int,
 ) -> None:
     rows = [(*place, value) for place, value in sorted(said.items())]
     if cuts:  # files hold what came together; within one, a batch may stand before another
         random.shuffle(rows)  # type: ignore[attr-defined]
     bounds = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(record_row_groups, "_MOST_PARTS", most_parts)  # beyond, rows are put in order
         paths = []
         for number, (first, last) in enumerate(pairwise(bounds)):
             columns = [list(column) for column in zip(*rows[first:last], strict=True)] or [[]] * 5
@@ -57,6 +63,12 @@ def test_each_position_has_the_value_that_was_said_of_it(
             is_known, values = files.at(node, run, relation, positions)
             assert np.flatnonzero(is_known).tolist() == list(known)
             assert values.tolist() == list(known.values())
+            of_node = [said[place] for place in said if (place[0], place[2]) == (node, relation)]
+            assert sorted(np.concatenate([*files.every(node, relation), _NONE]).tolist()) == sorted(of_node)
+            assert files.count(node) >= len(of_node)
+            values = np.arange(-1, 11)
+            occur = files.occur(node, relation, values, lambda: None)
+            assert values[occur].tolist() == sorted({value for value in of_node if value < 11})
             repeated = np.repeat(positions, 2)
             assert files.at(node, run, relation, repeated)[1].tolist() == [
                 value for value in known.values() for _ in range(2)
