@@ -121,10 +121,10 @@ def _explained(url: str, application: str, output: Path, asked: Sequence[str]) -
     for turn in explanation["turns"]:
         for row in turn["rows"]:
             print(f"    turn {turn['turn']}  {row['text']}")
-    places = " ".join(f"{rows[record][0]}:{rows[record][1] + 1}" for record in asked)
-    print(f"   At a terminal: lineage explain {application} --same {places}")
+    places = [f"{rows[record][0]}:{rows[record][1] + 1}" for record in asked]
+    print(f"   At a terminal: lineage explain {application} --same {' '.join(places)}")
     part, row = rows[asked[1]]
-    page = urlencode({"path": str(part), "row": row})
+    page = urlencode({"path": str(part), "row": row, "same": places[0]})
     print(f"   On the page: {url}/#/app/{application}/explanation?{page}")
     return {"explanation": explanation, "row": page}
 

@@ -1,7 +1,8 @@
 // What a view shows, as a command line and for curl. Pure.
 
+import { explainCommand, explanationParameters } from "./explanation/questions";
 import { markOf, marksIn, marksQuery, startsOf } from "./marks";
-import { explainLine, isOutput, replayLine, rowsLine } from "./reruns";
+import { isOutput, replayLine, rowsLine } from "./reruns";
 import type {
   DatasetRoute,
   MissingRoute,
@@ -92,9 +93,9 @@ export function commandsOf(route: Route): Command[] {
       return [
         {
           name: "",
-          terminal: explainLine(route.application, route.start),
+          terminal: explainCommand(route),
           path: pathOf(route.application, "explanation"),
-          parameters: filled({ ...route.start, limit: route.query.get("limit") }),
+          parameters: filled(explanationParameters(route)),
         },
       ];
     case "rowset":

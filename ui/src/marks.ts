@@ -34,8 +34,11 @@ export function startsOf(marks: readonly Mark[], kind: Kind): string | null {
   return starts.length === 0 ? null : JSON.stringify(starts);
 }
 
-function startOf({ name, isCondition }: Mark): Start | { where: string } {
-  if (isCondition) return { where: name };
+const startOf = ({ name, isCondition }: Mark): Start | { where: string } =>
+  isCondition ? { where: name } : startNamed(name);
+
+/** A record that is named as a mark names it. */
+export function startNamed(name: string): Start {
   const [, path = "", line = ""] = LINE.exec(name) ?? [];
   return path === "" ? { record: name } : { path, row: Number(line) - 1 };
 }

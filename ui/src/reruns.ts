@@ -19,9 +19,6 @@ export const isOutput = (start: Start): boolean => "record" in start && /(^|#)wr
 export const rowsLine = (application: string, start: Start, ...more: string[]): string =>
   [wordsOf("rows", application, start), ...more.map(shellWord)].join(" ");
 
-/** `lineage explain` of the record. */
-export const explainLine = (application: string, start: Start): string => wordsOf("explain", application, start);
-
 /** Runs the job again on the input rows of the record. */
 export const replayLine = (application: string, start: Start, ...more: string[]): string =>
   [wordsOf("replay", application, start), ...more, YOUR_COMMAND].join(" ");
@@ -45,7 +42,7 @@ function wrongFlag(start: Start): string | null {
 export const namedReplayLine = (application: string, mode: "only" | "without", rows: readonly NamedRows[]): string =>
   `${lineOf(["replay", application], { [mode]: rowNames(rows) })} ${YOUR_COMMAND}`;
 
-function wordsOf(command: "explain" | "rows" | "replay" | "influence", application: string, start: Start): string {
+function wordsOf(command: "rows" | "replay" | "influence", application: string, start: Start): string {
   const { record, flags } = startWords(start);
   // Of a condition all rows are meant without a word for it.
   return lineOf([command, application, ...record.filter((word) => word !== "--all")], flags);

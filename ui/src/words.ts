@@ -2,7 +2,7 @@
 
 import type { Start } from "./route";
 
-export type Flags = { [name: string]: string | number | null | undefined };
+export type Flags = { [name: string]: string | number | boolean | null | undefined };
 
 /** A word of a shell (POSIX). */
 export function shellWord(text: string): string {

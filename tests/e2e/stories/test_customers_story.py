@@ -145,10 +145,19 @@ def test_a_terminal_says_the_same(story: Story) -> None:
 
 
 def test_the_page_shows_the_pairs_turn_by_turn(story: Story, page: Page) -> None:
-    path, line = story.asked()[1]
+    (first, first_line), (path, line) = story.asked()
     place = urlencode({"path": path, "row": line - 1})
-    assert f"#/app/{story.found['clusters']}/explanation?{place}" in story.told
-    page.goto(f"{story.platform.url}/#/app/{story.found['clusters']}/explanation?{place}")
+    address = f"#/app/{story.found['clusters']}/explanation?{place}"
+    assert f"{address}&{urlencode({'same': f'{first}:{first_line}'})}" in story.told
+    page.goto(f"{story.platform.url}/{address}")
+    page.get_by_text("Ask more about it").click()
+    page.get_by_label("Why is it one with this record").fill(f"{first}:{first_line}")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.locator("h1")).to_have_text("Why are these two one?")
+    pair = page.get_by_label("The two records")
+    expect(pair).to_contain_text(f"Both have field 2 '{story.found['asked'][0]}'")
+    for record in story.found["asked"]:
+        expect(pair).to_contain_text(f"{record},{story.found['asked'][0]}")
     rows = page.locator(".input-row:visible")
     expect(rows).to_have_count(story.found["explanation"]["total"])
     for row in story.found["explanation"]["rows"]:

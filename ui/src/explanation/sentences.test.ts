@@ -1,12 +1,24 @@
-import { expect, test } from "vitest";
-import type { ExplainedRow, Explanation, ExplanationRule, ExplanationTurn, Record } from "../api";
+import { describe, expect, test } from "vitest";
+import type {
+  ComparedExplanation,
+  ExplainedRow,
+  Explanation,
+  ExplanationRule,
+  ExplanationTurn,
+  Meeting,
+  Record,
+} from "../api";
 import {
+  differenceText,
   keptText,
   loopsOf,
   loopText,
+  meetingText,
   placeOf,
   plainText,
   ruleText,
+  sharedText,
+  sidesText,
   sizeText,
   startText,
   turnText,
@@ -118,4 +130,40 @@ test("where a row is", () => {
   };
   expect(placeOf(row)).toBe("edges.csv:2");
   expect(placeOf({ ...row, path: null, row: null, line: null })).toBe("read#0#1");
+});
+
+describe("of two records", () => {
+  const side = { starts: [], total: 4 };
+  const meeting: Meeting = {
+    equal: true,
+    shared: [{ what: "field 2", text: "r00037" }],
+    a: side,
+    b: { ...side, total: 2 },
+    both_total: 2,
+    meets: { node_id: "app#12", name: "reduceByKey", loop: "/jobs/labels.py:31", turn: 1, total: 1, records: [] },
+  };
+
+  test("what they share is said, and that it is nothing, or not known", () => {
+    expect(sharedText(meeting)).toBe("Both have field 2 'r00037'");
+    expect(sharedText({ ...meeting, equal: false, shared: [] })).toContain("nothing in common");
+    expect(sharedText({ ...meeting, equal: null, shared: [] })).toContain("not known");
+  });
+
+  test("where they meet, in which turn if in a loop", () => {
+    expect(meetingText(meeting)).toBe("They meet in turn 1 of the loop at labels.py:31, at reduceByKey (12)");
+    const alone = { node_id: "app#3", name: "join", loop: null, turn: null, total: 1, records: [] };
+    expect(meetingText({ ...meeting, meets: alone })).toBe("They meet at join (3)");
+    expect(meetingText({ ...meeting, meets: null })).toBe("Their explanations share no record.");
+  });
+
+  test("how many rows count for each", () => {
+    expect(sidesText(meeting)).toBe("4 rows count for A, 2 for B, 2 for both");
+    expect(sidesText({ ...meeting, a: { ...side, total: 1 } })).toBe("1 row counts for A, 2 for B, 2 for both");
+  });
+});
+
+test("how many rows differ in another run", () => {
+  const compared = { same: 3, gone_total: 1, new_total: 1000 } as ComparedExplanation;
+  expect(differenceText(compared)).toBe("3 rows are the same, 1 gone, 1,000 new");
+  expect(differenceText({ ...compared, same: 1 })).toBe("1 row is the same, 1 gone, 1,000 new");
 });

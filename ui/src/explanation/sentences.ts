@@ -1,6 +1,6 @@
 // What is said of an explanation, in words. Pure.
 
-import type { ExplainedRow, Explanation, ExplanationRule, ExplanationTurn } from "../api";
+import type { ComparedExplanation, ExplainedRow, Explanation, ExplanationRule, ExplanationTurn, Meeting } from "../api";
 import { callSite, count, nodeNumber, number } from "../format";
 import { filePlace, readable, shortened, textOf } from "../trace/texts";
 
@@ -27,7 +27,11 @@ export const plainText = ({ plain_total: plain }: Explanation): string =>
 export const BOUND = "This is an upper bound: not all of these rows need to have decided it.";
 
 /** "part-00000:3", or the id of a record without a file. */
-export const placeOf = ({ path, line, record_id: id }: ExplainedRow): string =>
+export const placeOf = ({
+  path,
+  line,
+  record_id: id,
+}: Pick<ExplainedRow, "path" | "line" | "record_id"> & { row?: number | null }): string =>
   path === null || line === null ? id : `${filePlace(path)}:${line}`;
 
 /** A loop, with those of its turns on the way, in order. */
@@ -74,3 +78,30 @@ export const ruleText = ({ name, node_id: node, call_site: site }: ExplanationRu
 /** What a rule has kept of a trace. */
 export const keptText = ({ rule }: ExplanationRule): string =>
   rule === "winner" ? "what its merges gave back" : "the same records a turn before";
+
+/** "in turn 2 of the loop at labels.py:31". */
+export const turnOf = (loop: string | null, turn: number): string =>
+  `in turn ${number(turn)} of the loop at ${callSite(loop ?? "")}`;
+
+/** "Both have field 2 'r00037'", and what is said where they share nothing, or nobody knows. */
+export function sharedText({ equal, shared }: Meeting): string {
+  if (equal === null)
+    return "It is not known whether they have the same value: name rows of an output file, or capture values.";
+  if (!equal) return "They have nothing in common: no key, no value, no field. What follows is how each came about.";
+  return `Both have ${shared.map(({ what, text }) => `${what} '${shortened(text, TITLE_CHARACTERS)}'`).join(", ")}`;
+}
+
+/** "They meet in turn 1 of the loop at labels.py:31, at reduceByKey (12)". */
+export function meetingText({ meets }: Meeting): string {
+  if (meets === null) return "Their explanations share no record.";
+  const turn = meets.turn === null ? "" : ` ${turnOf(meets.loop, meets.turn)},`;
+  return `They meet${turn} at ${meets.name} (${nodeNumber(meets.node_id)})`;
+}
+
+/** "4 rows count for A, 2 for B, 2 for both". */
+export const sidesText = ({ a, b, both_total: both }: Meeting): string =>
+  `${count(a.total, "row")} ${a.total === 1 ? "counts" : "count"} for A, ${number(b.total)} for B, ${number(both)} for both`;
+
+/** "3 rows are the same, 1 gone, 1 new". */
+export const differenceText = ({ same, gone_total: gone, new_total: fresh }: ComparedExplanation): string =>
+  `${count(same, "row")} ${same === 1 ? "is" : "are"} the same, ${number(gone)} gone, ${number(fresh)} new`;

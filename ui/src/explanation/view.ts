@@ -17,7 +17,6 @@ import {
   type Loop,
   loopsOf,
   loopText,
-  placeOf,
   plainText,
   ruleText,
   sizeText,
@@ -25,6 +24,13 @@ import {
   turnText,
   untilText,
 } from "./sentences";
+import { comparedOf } from "./compared";
+import { demandedOf } from "./demanded";
+import { makeQuestionForm } from "./form";
+import { howOf } from "./how";
+import { pairOf } from "./pair";
+import { explanationParameters, startParameters } from "./questions";
+import { rowOf } from "./rows";
 import { extentSwitch } from "./switch";
 
 /** Rows that are listed: at first, and on demand. */
@@ -38,20 +44,23 @@ export function explanationView(
   let asking = new AbortController();
   const heading = h("h1", { tabindex: -1 }, "What decided it");
   const ways = h("nav", { class: "ways", "aria-label": "About the record" });
+  const form = makeQuestionForm((query) => context.navigate({ ...current, query }));
   const results = h("div", {});
-  replace(container, heading, ways, results);
+  let current = first;
+  replace(container, heading, ways, form.element, results);
   context.title("What decided it");
 
   const show = async (route: ExplanationRoute, signal: AbortSignal) => {
-    const { application, start, query } = route;
+    const { application, query } = route;
     replace(ways, waysOf(route));
+    form.set(route);
     replace(results, loading("Explaining …"));
-    const parameters = { ...start, limit: query.get("limit") ?? FIRST_LIMIT };
+    const parameters = { ...explanationParameters(route), limit: query.get("limit") ?? FIRST_LIMIT };
     try {
       const explanation = await context.client.explanation(application, { ...parameters, plain: false }, { signal });
       if (signal.aborted) return;
       context.named(application, explanation.name);
-      replace(heading, "What decided it ", h("small", {}, startText(explanation)));
+      replace(heading, ...headingOf(explanation));
       const plain = h("span", { class: "soft" });
       replace(results, ...resultOf(explanation, route, plain));
       context.announce(sizeText(explanation));
@@ -64,9 +73,14 @@ export function explanationView(
   };
 
   /** The rows of a plain trace are counted behind: that takes longer than the explanation. */
-  const showPlain = async ({ application, start }: ExplanationRoute, place: HTMLElement, signal: AbortSignal) => {
+  const showPlain = async (route: ExplanationRoute, place: HTMLElement, signal: AbortSignal) => {
+    const { application } = route;
     try {
-      const counted = await context.client.explanation(application, { ...start, limit: 1 }, { signal });
+      const counted = await context.client.explanation(
+        application,
+        { ...startParameters(route), limit: 1 },
+        { signal },
+      );
       const text = plainText(counted);
       if (!signal.aborted && text !== "") replace(place, ` · ${text}`);
     } catch (error) {
@@ -76,6 +90,7 @@ export function explanationView(
   };
 
   const update = (route: ExplanationRoute) => {
+    current = route;
     asking.abort();
     asking = new AbortController();
     void show(route, asking.signal);
@@ -90,9 +105,13 @@ const waysOf = ({ application, start }: ExplanationRoute): Child => [
   h("a", { href: whyHref(application, start) }, "Why?"),
 ];
 
+const headingOf = (explanation: Explanation): Child[] =>
+  explanation.same ? ["Why are these two one?"] : ["What decided it ", h("small", {}, startText(explanation))];
+
 function resultOf(explanation: Explanation, route: ExplanationRoute, plain: HTMLElement): Child[] {
   const { application } = route;
   return [
+    explanation.same && pairOf(application, explanation.same),
     h("p", { class: "size" }, h("strong", {}, sizeText(explanation)), plain),
     explanation.kind === "bound" && notice("caution", BOUND),
     explanation.given.map((values) => givenOf(application, values)),
@@ -102,6 +121,9 @@ function resultOf(explanation: Explanation, route: ExplanationRoute, plain: HTML
       sourceOf(application, node, rows),
     ),
     explanation.next !== null && moreOf(explanation, route),
+    explanation.how && howOf(explanation.how),
+    explanation.demanded && demandedOf(application, explanation.demanded),
+    explanation.compared && comparedOf(application, explanation.compared),
     loopsOf(explanation.turns).map((loop) => loopOf(application, loop)),
     explanation.rules.length > 0 && rulesOf(application, explanation.rules),
   ];
@@ -127,23 +149,6 @@ function sourceOf(application: string, node: string, rows: readonly ExplainedRow
   );
 }
 
-const rowOf = (application: string, row: ExplainedRow): HTMLElement =>
-  h(
-    "div",
-    { class: "input-row" },
-    h(
-      "a",
-      {
-        class: "id",
-        href: traceHref(application, { record: row.record_id, node: nodeNumber(row.node_id) }),
-        title: row.path,
-      },
-      placeOf(row),
-    ),
-    row.text !== null && [" ", h("code", {}, readable(row.text))],
-    row.warning !== null && h("span", { class: "warning" }, ` ${row.warning}`),
-  );
-
 const moreOf = ({ rows, total }: Explanation, { application, start, query }: ExplanationRoute): Child => [
   h(
     "p",
@@ -155,13 +160,15 @@ const moreOf = ({ rows, total }: Explanation, { application, start, query }: Exp
     h(
       "p",
       {},
-      h(
-        "a",
-        { href: explanationHref(application, start, new URLSearchParams({ limit: String(MORE_LIMIT) })) },
-        `Show up to ${number(MORE_LIMIT)} rows`,
-      ),
+      h("a", { href: explanationHref(application, start, withLimit(query)) }, `Show up to ${number(MORE_LIMIT)} rows`),
     ),
 ];
+
+function withLimit(query: URLSearchParams): URLSearchParams {
+  const more = new URLSearchParams(query);
+  more.set("limit", String(MORE_LIMIT));
+  return more;
+}
 
 /** One box, with its turns to open. */
 const loopOf = (application: string, loop: Loop): HTMLElement =>
