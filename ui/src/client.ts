@@ -2,6 +2,7 @@
 // The service's token is stored for as long as the tab is open, and is sent in the header only.
 
 import type {
+  Absence,
   Application,
   Applications,
   Choices,
@@ -67,6 +68,8 @@ export interface Client {
   trace(id: string, parameters: Parameters, options?: RequestOptions): Promise<Trace>;
   /** Why rows of inputs are not in an output. */
   missing(id: string, parameters: Parameters, options?: RequestOptions): Promise<Missing>;
+  /** Why an operation has no record with a key. */
+  absence(id: string, parameters: Parameters, options?: RequestOptions): Promise<Absence>;
   /** Which records made tasks fail. */
   failures(id: string, options?: RequestOptions): Promise<Failures>;
   /** The few input rows that decided what records are. */
@@ -116,6 +119,7 @@ export function makeClient(): Client {
       getJson(applicationPath(id, "nodes", node, "records"), parameters, options),
     trace: (id, parameters, options) => getJson(applicationPath(id, "trace"), parameters, options),
     missing: (id, parameters, options) => getJson(applicationPath(id, "missing"), parameters, options),
+    absence: (id, parameters, options) => getJson(applicationPath(id, "absence"), parameters, options),
     failures: (id, options) => getJson(applicationPath(id, "failures"), {}, options),
     explanation: (id, parameters, options) => getJson(applicationPath(id, "explanation"), parameters, options),
     rowSet: (id, parameters, options) => getJson(applicationPath(id, "rowset"), parameters, options),

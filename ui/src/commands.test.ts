@@ -76,6 +76,20 @@ test.each([
       'curl -G localhost:8080/api/applications/a/explanation --data-urlencode "record=write#0#3" -d node=8',
     ],
   ],
+  [
+    "#/app/a/explanation?path=/out/p&row=3&same=/out/q:1",
+    [
+      "lineage explain a --same /out/p:4 /out/q:1",
+      `curl -G localhost:8080/api/applications/a/explanation --data-urlencode 'starts=[{"path":"/out/p","row":3},{"path":"/out/q","row":0}]' -d same=true`,
+    ],
+  ],
+  [
+    "#/app/a/absence?node=8&key=A%20B",
+    [
+      'lineage explain a --node 8 --absent "A B"',
+      'curl -G localhost:8080/api/applications/a/absence -d node=8 --data-urlencode "key=A B"',
+    ],
+  ],
   ["#/app/a/replays/3", ["lineage apps --replays", "curl localhost:8080/api/applications/a/replays"]],
   [
     "#/app/a/why?failure=2",

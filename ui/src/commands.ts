@@ -78,6 +78,15 @@ export function commandsOf(route: Route): Command[] {
       return traceCommands(route);
     case "missing":
       return missingCommand(route);
+    case "absence":
+      return [
+        {
+          name: "",
+          terminal: lineOf(["explain", route.application], { node: route.node, absent: route.key }),
+          path: pathOf(route.application, "absence"),
+          parameters: filled({ node: route.node, key: route.key }),
+        },
+      ];
     case "failures":
       return [
         {

@@ -25,6 +25,7 @@ const VIEWS: { [V in ViewRoute["view"]]: () => Promise<MakeView<Extract<ViewRout
   records: async () => (await import("./records")).recordsView,
   trace: async () => (await import("./trace/view")).traceView,
   missing: async () => (await import("./missing")).missingView,
+  absence: async () => (await import("./absence/view")).absenceView,
   failures: async () => (await import("./failures/view")).failuresView,
   suspects: async () => (await import("./suspects/view")).suspectsView,
   explanation: async () => (await import("./explanation/view")).explanationView,

@@ -5,7 +5,7 @@ import { Problem, save } from "./client";
 import { type Child, h, replace } from "./dom";
 import { completeness, count, expressionText, nodeNumber, number } from "./format";
 import { isPassThrough, neighbours, passedRows } from "./passthrough";
-import { queryOf, recordsHref, type RecordsRoute, traceHref } from "./route";
+import { absenceHref, queryOf, recordsHref, type RecordsRoute, traceHref } from "./route";
 import { loading, notice, refusal, showFailure } from "./states";
 import { recordTable } from "./trace/rows";
 import { isShortened } from "./values";
@@ -100,8 +100,25 @@ export function recordsView(container: HTMLElement, context: ViewContext, first:
                 : "No record matches."
               : "This operation has no records.",
         ),
+    page.records.length === 0 && page.next === null && whyAbsent(),
     pages(page),
   ];
+
+  const whyAbsent = (): Child => {
+    const key = route.query.get("key");
+    return (
+      key &&
+      h(
+        "p",
+        {},
+        h(
+          "a",
+          { href: absenceHref(route.application, nodeNumber(route.node), key) },
+          "Why is there no record with this key?",
+        ),
+      )
+    );
+  };
 
   const tableOf = (page: RecordPage): Child => {
     const node = nodeNumber(page.node_id);

@@ -8,6 +8,7 @@
 //   #/app/APP/nodes/NODE?...         records of a node (the API's parameters)
 //   #/app/APP/trace?...              the trace of a record (the API's parameters)
 //   #/app/APP/missing?path=&row=...  why rows are not in the output (the API's parameters)
+//   #/app/APP/absence?node=&key=     why an operation has no record with a key
 //   #/app/APP/failures               which records made tasks fail
 //   #/app/APP/suspects?bad=&good=... who behaves oddly, and what bad outputs share
 //   #/app/APP/explanation?...        the few input rows that decided what a record is
@@ -81,6 +82,13 @@ export interface MissingRoute {
   query: URLSearchParams;
 }
 
+export interface AbsenceRoute {
+  view: "absence";
+  application: string;
+  node: string;
+  key: string;
+}
+
 export interface FailuresRoute {
   view: "failures";
   application: string;
@@ -142,6 +150,7 @@ export type Route =
   | RecordsRoute
   | TraceRoute
   | MissingRoute
+  | AbsenceRoute
   | FailuresRoute
   | SuspectsRoute
   | ExplanationRoute
@@ -192,6 +201,7 @@ function debuggingRoute(application: string, place: string, name: string, query:
   if (place === "replays") return { view: "replays", application, replay: name === "" ? null : name };
   if (name !== "") return NO_VIEW;
   if (place === "suspects") return { view: "suspects", application, query };
+  if (place === "absence") return absenceRoute(application, query);
   if (place !== "explanation" && place !== "rowset" && place !== "why") return NO_VIEW;
   const start = startOf(query);
   if (start === null) return { view: "nowhere", reason: "This address does not name a record." };
@@ -205,6 +215,13 @@ function datasetRoute(query: URLSearchParams): DatasetRoute | NoRoute {
   const [name, namespace] = [query.get("name") ?? "", query.get("namespace") ?? ""];
   if (name === "") return { view: "nowhere", reason: "This address of a dataset does not name it." };
   return { view: "dataset", name, namespace, query: withoutThese(query, ["name", "namespace"]) };
+}
+
+function absenceRoute(application: string, query: URLSearchParams): AbsenceRoute | NoRoute {
+  const [node, key] = [query.get("node") ?? "", query.get("key") ?? ""];
+  if (node === "" || key === "")
+    return { view: "nowhere", reason: "This address does not name an operation and a key." };
+  return { view: "absence", application, node, key };
 }
 
 function traceRoute(application: string, query: URLSearchParams): TraceRoute | NoRoute {
@@ -256,6 +273,8 @@ export function href(route: Exclude<Route, NoRoute>): string {
       return hash(["lag"]);
     case "missing":
       return hash(["app", route.application, "missing"], route.query);
+    case "absence":
+      return hash(["app", route.application, "absence"], queryOf({ node: route.node, key: route.key }));
     case "failures":
       return hash(["app", route.application, "failures"]);
     case "suspects":
@@ -320,6 +339,9 @@ export const recordsHref = (application: string, node: string | number, query = 
 
 export const missingHref = (application: string, query: URLSearchParams): string =>
   href({ view: "missing", application, query });
+
+export const absenceHref = (application: string, node: string, key: string): string =>
+  href({ view: "absence", application, node, key });
 
 export const failuresHref = (application: string): string => href({ view: "failures", application });
 

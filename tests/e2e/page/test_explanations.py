@@ -142,3 +142,27 @@ def test_it_fits_a_phone_and_axe_finds_nothing_serious(browser, url):
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
             assert violations(page) == [], view
         assert page.errors == []
+
+
+def test_a_search_for_a_key_that_is_not_there_leads_to_where_it_ended(browser):
+    lineage = labels()
+    with (
+        served(create_app(MemoryQueries([replace(lineage, flows=lineage.flows[:-1])]))) as address,
+        opened(browser, reduced_motion="reduce") as page,
+    ):
+        page.goto(f"{address}#/app/{APP}/nodes/{SINK}?key=1")
+        page.get_by_role("link", name="Why is there no record with this key?").click()
+        expect(page.locator("h1")).to_have_text("Why is there no record with the key 1?")
+        expect(page).to_have_url(re.compile(f"#/app/{APP}/absence\\?node={SINK}&key=1"))
+        holder = page.get_by_label("reduceByKey (1) at labels.py:31")
+        expect(holder.locator("li")).to_have_text(
+            ["Ended at saveAsTextFile (2) at labels.py:32: saveAsTextFile: it gave nothing for it"]
+        )
+        assert violations(page) == []
+        holder.get_by_role("link", name="Why it had the key there").click()
+        expect(page.locator(".size")).to_contain_text("1 of 3 input rows")
+        page.goto(f"{address}#/app/{APP}/absence?node={SINK}&key=7")
+        expect(page.locator("main")).to_contain_text("These do not have it, either")
+        page.goto(f"{address}#/app/{APP}/absence?node=1&key=1")
+        expect(page.get_by_role("alert")).to_contain_text("has records with the key '1'")
+        page.errors.clear()  # the browser's own words for the 400
