@@ -97,7 +97,9 @@ def test_demanded_rows_have_their_way_or_are_no_part(page, url):
     rows = page.get_by_label("Rows that must be among them", exact=True)
     expect(rows.locator(".way li")).to_have_count(2)
     expect(rows.locator(".way li").first).to_contain_text("reduceByKey (1) 0#0 1 in turn 1 of the loop")
-    expect(rows.locator(".notice")).to_have_text(["It is no part of the trace: these records were not made of it."])
+    expect(rows.locator(".notice")).to_have_text(
+        ["It is no part of the trace: these records were not made of it."]
+    )
     assert "with=%2Fdata%2Fedges.csv%3A3&with=%2Fdata%2Fstop.txt%3A1" in page.url
 
 
