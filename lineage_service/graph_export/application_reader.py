@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import duckdb
 import numpy as np
 
 from lineage_service.graph.application_rows import ApplicationGraph, NodeRecords
@@ -18,6 +17,7 @@ from lineage_service.graph_export.file_rows import FileRow, FileRowReader
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.columns.column_cache import Integers
 from lineage_service.tracing.columns.snapshot import Snapshot
+from lineage_service.tracing.columns.store_cursor import StoreCursor
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.walk.frontiers import Frontiers, TooManyError
 from lineage_service.tracing.walk.page_flows import walk_to_public
@@ -54,7 +54,7 @@ def application_graph(
     splits, records = _splits(snapshot, public)
     if records > max_flows:
         return TooManyFlows(records)
-    cursor = snapshot.database.cursor()
+    cursor = snapshot.cursor()
     links, is_exact = np.empty((2, 0), np.int64), all(snapshot.graph.is_exact(node.number) for node in public)
     try:
         for node in public:
@@ -133,7 +133,7 @@ def _links(
 
 def _columns(
     opened: OpenedApplication[Snapshot],
-    cursor: duckdb.DuckDBPyConnection,
+    cursor: StoreCursor,
     nodes: list[TopologyNode],
     splits: Mapping[int, Mapping[int, _Split]],
     sources: Integers,
@@ -196,7 +196,7 @@ def _text(row: FileRow | None) -> str | None:
 
 def _vals(
     snapshot: Snapshot,
-    cursor: duckdb.DuckDBPyConnection,
+    cursor: StoreCursor,
     node: int,
     splits: Mapping[int, _Split],
     count: int,

@@ -43,6 +43,7 @@ _FEW_FALLS = 8
 INPUTS = ("in_pos", "in_run")
 OF_OUTPUTS = (*INPUTS, "out_pos")
 OF_SPANS = (*OF_OUTPUTS, "out_count", "in_step")
+_BOUNDING = ("out_pos", "out_count")
 
 
 def is_ascending(values: Integers) -> bool:
@@ -231,8 +232,8 @@ def _parts(
     """
     smallest, largest = int(positions[0]), int(positions[-1])
     for rows in slices:
-        if not rows.is_whole:  # to know the bounds, most of it is read anyway
-            rows.fetch(columns)
+        if not rows.is_whole:  # to know its bounds; most of several such rows hold none of the positions
+            rows.fetch([name for name in columns if name in _BOUNDING])
         first, last = rows.outputs
         if first <= largest and smallest <= last:  # most do not
             chosen = within(positions, first, last)

@@ -98,14 +98,14 @@ class RecordIndex:
 class RecordRowGroup:
     """One row group. What its statistics say is known without reading it. Threads may share it."""
 
-    __slots__ = ("_bounds", "_file", "_stream", "bytes", "number", "rows")
+    __slots__ = ("_bounds", "_file", "_group", "_stream", "bytes", "number", "rows")
 
     def __init__(self, file: StoredFile, number: int, stream: Sequence[str]) -> None:
         """`stream`: the columns whose values a stream's rows share."""
         self._file, self.number, self._stream = file, number, stream
-        group = file.metadata.row_group(number)
-        self.rows: int = group.num_rows
-        self.bytes: int = group.total_byte_size
+        self._group = file.metadata.row_group(number)
+        self.rows: int = self._group.num_rows
+        self.bytes: int = self._group.total_byte_size
         self._bounds: dict[str, tuple[Any, Any] | None] = {}
 
     @property
@@ -115,8 +115,7 @@ class RecordRowGroup:
     def bounds(self, name: str) -> tuple[Any, Any] | None:
         """(smallest, largest) value of a column, where Parquet has them."""
         if name not in self._bounds:
-            column = self._file.metadata.row_group(self.number).column(self._file.columns[name])
-            statistics = column.statistics
+            statistics = self._group.column(self._file.columns[name]).statistics
             is_said = statistics is not None and statistics.has_min_max
             if not is_said:
                 self._bounds[name] = None

@@ -8,7 +8,7 @@ decodes a piece at a time. It is asked for the files that can hold something, no
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import duckdb
 import numpy as np
@@ -31,6 +31,12 @@ _TEXTS = (*_REPEATED, "text")
 _CACHE_BYTES = 128 << 20
 #: Row groups with more bytes than that are not read whole.
 _SMALL_BYTES = 2 << 20
+
+
+class _Searchable(Protocol):
+    """A connection or a cursor of DuckDB."""
+
+    def execute(self, query: str, parameters: object = ...) -> duckdb.DuckDBPyConnection: ...
 
 
 class RecordText(NamedTuple):
@@ -62,7 +68,7 @@ class RecordTexts:
 
     def of(
         self,
-        database: duckdb.DuckDBPyConnection,
+        database: _Searchable,
         node: int,
         offsets_of: Mapping[int, Collection[int]],
         kinds: Collection[str],
@@ -105,7 +111,7 @@ class RecordTexts:
 
 
 def _searched(
-    database: duckdb.DuckDBPyConnection,
+    database: _Searchable,
     files: list[str],
     node: int,
     offsets_of: Mapping[int, Collection[int]],

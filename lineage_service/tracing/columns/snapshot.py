@@ -19,6 +19,7 @@ from lineage_service.tracing.columns.annotation_files import AnnotationCache, An
 from lineage_service.tracing.columns.column_cache import ColumnCache
 from lineage_service.tracing.columns.flow_files import FlowFiles
 from lineage_service.tracing.columns.record_texts import RecordTexts, TextCache
+from lineage_service.tracing.columns.store_cursor import StoreCursor
 from lineage_service.tracing.columns.stored_files import IdleFiles
 from lineage_service.tracing.model.lineage_graph import LineageGraph
 from lineage_service.tracing.model.topology import Topology
@@ -59,6 +60,10 @@ class Snapshot:
         self._lock = Lock()
         self._database: duckdb.DuckDBPyConnection | None = None
         self.graph = LineageGraph(topology, receipts, self.flows)
+
+    def cursor(self) -> StoreCursor:
+        """For a query that may ask something of the view `records`."""
+        return StoreCursor(lambda: self.database.cursor())
 
     @property
     def database(self) -> duckdb.DuckDBPyConnection:

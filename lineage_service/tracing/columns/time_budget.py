@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from threading import Condition, Thread
 from time import monotonic
+from typing import Protocol
 
 import duckdb
 
@@ -18,6 +19,12 @@ from lineage_service.errors import TimeBudgetError
 from lineage_service.store.errors import translated_read_errors
 
 __all__ = ["time_budget"]
+
+
+class _Interruptible(Protocol):
+    """A connection or a cursor of DuckDB."""
+
+    def interrupt(self) -> None: ...
 
 
 class _Watch:
@@ -67,7 +74,7 @@ _watch = _Watch()
 
 
 @contextmanager
-def time_budget(cursor: duckdb.DuckDBPyConnection | None, seconds: float) -> Iterator[Callable[[], None]]:
+def time_budget(cursor: _Interruptible | None, seconds: float) -> Iterator[Callable[[], None]]:
     """Interrupt `cursor`, if there is one, after `seconds`; TimeBudgetError instead of DuckDB's own.
 
     Files that maintenance took away meanwhile, and damaged ones, are a StoreUnavailableError.

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +23,6 @@ from lineage_service.tracing.columns.column_cache import Integers
 from lineage_service.tracing.columns.interval_join import distinct, within
 from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.explain.winners import CapturedWinners
-from lineage_service.tracing.model.families import nodes_between
 from lineage_service.tracing.walk.backward import BackwardSteps, Winners
 from lineage_service.tracing.walk.frontiers import Frontier, Frontiers, Records, TooManyError
 from spark_agent import contract
@@ -61,7 +59,6 @@ class Occurrences:
         self.not_looked_at: set[int] = set()
         self._snapshot, self._winners = snapshot, winners
         self._graph = snapshot.graph
-        self._between = cache(lambda low, high: nodes_between(snapshot.graph.topology, low, high))
 
     def moves(
         self, node: int, before: int, positions_of: Mapping[int, Integers], check: Callable[[], None]
@@ -142,7 +139,7 @@ class Occurrences:
         """(run, position) of the same record before, by number of the record; and how many were looked at."""
         runs, positions = np.full(len(digests), -1, np.int64), np.zeros(len(digests), np.int64)
         looked_at = 0
-        has_winners = bool(self._between(before, node) & self._graph.blocks.winning)
+        has_winners = bool(self._graph.nodes_between(before, node) & self._graph.blocks.winning)
         for winners in (self._winners, None) if has_winners else (None,):
             left = {
                 run: (numbers[is_left], at[is_left])
@@ -179,7 +176,7 @@ class Occurrences:
         side = Frontiers(self._graph, MOST_LOOKED_AT)
         side.check = check
         steps = BackwardSteps(self._snapshot, side, winners)
-        between, done = self._between(before, node), set[int]()
+        between, done = self._graph.nodes_between(before, node), set[int]()
         try:
             for run, (numbers, positions) in starts.items():
                 side.add(node, run, numbers, positions)

@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 
 from lineage_service.completeness import Receipt
 from lineage_service.tracing.model.elements import Link, TaskRun
-from lineage_service.tracing.model.families import Families, families_of
+from lineage_service.tracing.model.families import Families, families_of, nodes_between
 from lineage_service.tracing.model.live_runs import live_runs
 from lineage_service.tracing.model.lost_partitions import lost_partitions
 from lineage_service.tracing.model.stored_blocks import stored_blocks
@@ -74,6 +74,14 @@ class LineageGraph:
         self._only_runs: dict[int, Mapping[int, int]] = {}
         self._runs_of_partitions: dict[int, Mapping[int, tuple[TaskRun, ...]]] = {}
         self._flow_rows = self.blocks.rows_in(self.live)
+        self._between: dict[tuple[int, int], frozenset[int]] = {}
+
+    def nodes_between(self, low: int, high: int) -> frozenset[int]:
+        """As `families.nodes_between`; what was found is kept. Of versions that follow each other, say."""
+        between = self._between.get((low, high))
+        if between is None:
+            between = self._between[low, high] = nodes_between(self.topology, low, high)
+        return between
 
     @cached_property
     def families(self) -> Families:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-import duckdb
 import numpy as np
 
 from lineage_service.errors import InvalidQueryError, TimeBudgetError
@@ -22,6 +21,7 @@ from lineage_service.lineage import (
 from lineage_service.queries import AbsenceQuery
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.columns.snapshot import Snapshot
+from lineage_service.tracing.columns.store_cursor import StoreCursor
 from lineage_service.tracing.columns.time_budget import time_budget
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.record_location import RecordLocations
@@ -62,7 +62,7 @@ class AbsentKeys:
         """Raises NotFoundError, InvalidQueryError, TimeBudgetError."""
         opened = self._open(application_id)
         node = node_named(opened.graph, query.node)
-        cursor = opened.snapshot.database.cursor()
+        cursor = opened.snapshot.cursor()
         try:
             with time_budget(cursor, self._time_budget_s) as check:
                 search = _Search(opened, cursor, self._locations, self._show, query, node, check)
@@ -78,7 +78,7 @@ class _Search:
     def __init__(
         self,
         opened: Opened,
-        cursor: duckdb.DuckDBPyConnection,
+        cursor: StoreCursor,
         locations: RecordLocations,
         show: Show,
         query: AbsenceQuery,

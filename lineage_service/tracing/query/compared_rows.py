@@ -54,7 +54,7 @@ class RowListing:
             Position(side.node.number, partition, offset, side.runs[partition])
             for partition, offset in records_at
         ]
-        cursor = side.opened.snapshot.database.cursor()
+        cursor = side.opened.snapshot.cursor()
         records = self._show(
             side.opened,
             cursor,

@@ -75,7 +75,7 @@ class ContrastReader:
         if not (query.bad or query.failures):
             raise InvalidQueryError("name a bad output, or say --failures")
         until = monotonic() + _SHARE * self._time_budget_s
-        with time_budget(opened.snapshot.database.cursor(), self._time_budget_s) as check:
+        with time_budget(opened.snapshot.cursor(), self._time_budget_s) as check:
             bad = outputs_named(opened, query.bad, self._starts_of, check)
             good = outputs_named(opened, query.good, self._starts_of, check)
         culprits = self._culprits(opened) if query.failures else []

@@ -11,13 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-import duckdb
-
 from lineage_service.conditions.filters import Where
 from lineage_service.errors import InvalidQueryError, NotFoundError
 from lineage_service.lineage import Direction
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.columns.snapshot import Snapshot
+from lineage_service.tracing.columns.store_cursor import StoreCursor
 from lineage_service.tracing.columns.time_budget import time_budget
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.file_nodes import nodes_meant
@@ -65,7 +64,7 @@ class _Requested:
     """Of one node, as a search wants it."""
 
     opened: OpenedApplication[Snapshot]
-    cursor: duckdb.DuckDBPyConnection
+    cursor: StoreCursor
     node: TopologyNode
     runs: dict[int, TaskRun]
 
@@ -123,7 +122,7 @@ class DatasetRows:
         after: tuple[int, int, int] | None = None,
     ) -> Iterator[Position]:
         """Node by node, in the order of partitions and offsets; those after a (node, partition, offset)."""
-        cursor = opened.snapshot.database.cursor()
+        cursor = opened.snapshot.cursor()
         for number in sorted(nodes):
             if after is not None and number < after[0]:
                 continue

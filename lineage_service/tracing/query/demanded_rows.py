@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import duckdb
-
 from lineage_service.errors import InvalidQueryError
 from lineage_service.lineage import DemandedRow, WayRecord
 from lineage_service.queries import ExplanationQuery, TraceQuery
+from lineage_service.tracing.columns.store_cursor import StoreCursor
 from lineage_service.tracing.explain.ways import Way, way_between
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.model.elements import in_words
@@ -53,7 +52,7 @@ class DemandedRows:
         cls,
         opened: Opened,
         named: TraceStarts,
-        cursor: duckdb.DuckDBPyConnection,
+        cursor: StoreCursor,
         query: ExplanationQuery,
         starts: Sequence[Position],
         check: Check,

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import duckdb
-
 from lineage_service.lineage import (
     ExplainedRow,
     ExplanationTurn,
@@ -16,6 +14,7 @@ from lineage_service.lineage import (
     MeetingSide,
     Record,
 )
+from lineage_service.tracing.columns.store_cursor import StoreCursor
 from lineage_service.tracing.explain import explanation
 from lineage_service.tracing.explain.meeting_point import Meeting
 from lineage_service.tracing.files.decompression import Check
@@ -43,7 +42,7 @@ class ExplainedRecords:
     """Of one answer, at most `limit` of each list. With `meeting`, rows say for which of two they count."""
 
     opened: Opened
-    cursor: duckdb.DuckDBPyConnection
+    cursor: StoreCursor
     show: Show
     limit: int
     check: Check

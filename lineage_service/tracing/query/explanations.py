@@ -78,7 +78,7 @@ class ExplanationReader:
         )
         opened, begin = self._starts.opened(application_id, asked)
         doubts = doubts_of(self._failures, opened, asked)
-        cursor = opened.snapshot.database.cursor()
+        cursor = opened.snapshot.cursor()
         try:
             with time_budget(cursor, self._time_budget_s) as check:
                 starts = [*begin, *self._starts.named(opened, cursor, asked, check)]

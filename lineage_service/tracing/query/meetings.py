@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import duckdb
-
 from lineage_service.errors import InvalidQueryError
 from lineage_service.lineage import ExplainedSide, Meeting, TraceStart
 from lineage_service.queries import ExplanationQuery, TraceQuery
+from lineage_service.tracing.columns.store_cursor import StoreCursor
 from lineage_service.tracing.explain import meeting_point
 from lineage_service.tracing.explain.explanation import Explanation
 from lineage_service.tracing.files.decompression import Check
@@ -48,7 +47,7 @@ class ExplainedPair:
         cls,
         opened: Opened,
         starts: TraceStarts,
-        cursor: duckdb.DuckDBPyConnection,
+        cursor: StoreCursor,
         asked: TraceQuery,
         check: Check,
     ) -> ExplainedPair:

@@ -74,7 +74,7 @@ class MissingRows:
         opened = self._open(application_id)
         answer = _Answer()
         present: tuple[Choice, ...] | None = None
-        with time_budget(opened.snapshot.database.cursor(), self._time_budget_s) as check:
+        with time_budget(opened.snapshot.cursor(), self._time_budget_s) as check:
             self._files.refresh()
             way = self._ways.to(opened, query)
             if where is None:

@@ -71,7 +71,7 @@ class RecordPages:
 
     def page(self, opened: OpenedApplication[Snapshot], query: RecordQuery) -> RecordPage:
         """Raises NotFoundError, TimeBudgetError."""
-        cursor = opened.snapshot.database.cursor()
+        cursor = opened.snapshot.cursor()
         search_until = monotonic() + _SEARCH_SHARE * self._time_budget_s
         with time_budget(cursor, self._time_budget_s) as check:
             requested = RequestedRecords(opened, cursor, query, check, search_until)

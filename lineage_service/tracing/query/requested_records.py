@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import duckdb
-
 from lineage_service.errors import InvalidQueryError
 from lineage_service.queries import RecordQuery
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.columns.snapshot import Snapshot
+from lineage_service.tracing.columns.store_cursor import StoreCursor
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.model.elements import TaskRun
 from lineage_service.tracing.walk.result import Position
@@ -31,7 +30,7 @@ class RequestedRecords:
     def __init__(
         self,
         opened: OpenedApplication[Snapshot],
-        cursor: duckdb.DuckDBPyConnection,
+        cursor: StoreCursor,
         query: RecordQuery,
         check: Check,
         search_until: float,

@@ -44,7 +44,7 @@ class RowChoices:
 
     def page(self, opened: OpenedApplication[Snapshot], query: RowQuery, where: Where | None) -> Choices:
         """Raises NothingMatchesError, InvalidQueryError, TimeBudgetError."""
-        cursor = opened.snapshot.database.cursor()
+        cursor = opened.snapshot.cursor()
         after = _read_cursor(query.cursor)
         warnings: dict[str, None] = {}
         with time_budget(cursor, self._time_budget_s) as check:

@@ -59,7 +59,7 @@ class RowEndings:
         self._endings = Endings(opened.snapshot)
         self._duplicates = Duplicates(opened.snapshot)
         self._sides = OtherSides(self._topology.nodes, locations.scan_rows, opened.application.ended, check)
-        self._cursor = opened.snapshot.database.cursor()
+        self._cursor = opened.snapshot.cursor()
 
     def of(
         self, start: RowStart, among: Iterable[int] | None = None

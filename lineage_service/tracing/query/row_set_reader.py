@@ -58,7 +58,7 @@ class RowSetReader:
         doubts = doubts_of(self._failures, opened, asked)
         if query.concise:
             return self._concise(opened, asked, begin, doubts, query.limit)
-        cursor = opened.snapshot.database.cursor()
+        cursor = opened.snapshot.cursor()
         name = "rows", cursors.digest(opened.application.application_id, asked), *begin
         trace = self._walks.take(name)
         try:
@@ -83,7 +83,7 @@ class RowSetReader:
         self, opened: Opened, asked: TraceQuery, begin: Sequence[Position], doubts: Doubts, limit: int
     ) -> RowSet:
         """Of what decided. Raises as `row_set`."""
-        cursor = opened.snapshot.database.cursor()
+        cursor = opened.snapshot.cursor()
         try:
             with time_budget(cursor, self._time_budget_s) as check:
                 asked = self._of_every_reader(opened, asked, check)

@@ -191,7 +191,7 @@ class RowSets:
         by_node: dict[int, dict[tuple[int, int], Position]] = {}
         for start in starts:
             by_node.setdefault(start.node, {})[start.partition, start.offset] = start
-        cursor = opened.snapshot.database.cursor()
+        cursor = opened.snapshot.cursor()
         for number, positions in by_node.items():
             node = opened.graph.topology.nodes[number]
             listed = [positions[place] for place in sorted(positions)]

@@ -287,7 +287,7 @@ class LineageQueries:
         to = end_named(opened.graph, query.to)
         only = node_id_named(opened.graph, query.only) if query.only else None
         trace: LocalTrace | None = None
-        cursor = opened.snapshot.database.cursor()
+        cursor = opened.snapshot.cursor()
         try:
             with time_budget(cursor, self._time_budget_s) as check:
                 starts = list(begin)
@@ -334,7 +334,7 @@ class LineageQueries:
         listed: TracePage,
     ) -> tuple[TracedNode, ...]:
         """What one application has on a page."""
-        cursor = opened.snapshot.database.cursor()
+        cursor = opened.snapshot.cursor()
 
         def show(node: TopologyNode, positions: Sequence[Position]) -> ShownRecords:
             request = columns.of(node)

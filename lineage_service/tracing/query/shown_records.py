@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Protocol
 
-import duckdb
-
 from lineage_service.lineage import Record
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.columns.snapshot import Snapshot
+from lineage_service.tracing.columns.store_cursor import StoreCursor
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.files.row_columns import ColumnRequest
@@ -27,7 +26,7 @@ class Show(Protocol):
     def __call__(
         self,
         opened: OpenedApplication[Snapshot],
-        cursor: duckdb.DuckDBPyConnection,
+        cursor: StoreCursor,
         node: TopologyNode,
         positions: Sequence[Position],
         *,
@@ -42,7 +41,7 @@ def shown_by(locations: RecordLocations) -> Show:
 
     def show(
         opened: OpenedApplication[Snapshot],
-        cursor: duckdb.DuckDBPyConnection,
+        cursor: StoreCursor,
         node: TopologyNode,
         positions: Sequence[Position],
         *,
@@ -61,7 +60,7 @@ def shown_by(locations: RecordLocations) -> Show:
 
 def _texts(
     opened: OpenedApplication[Snapshot],
-    cursor: duckdb.DuckDBPyConnection,
+    cursor: StoreCursor,
     node: TopologyNode,
     positions: Sequence[Position],
     kinds: Sequence[str],

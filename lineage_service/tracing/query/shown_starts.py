@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import duckdb
-
 from lineage_service.lineage import TraceStart
 from lineage_service.queries import TraceQuery
+from lineage_service.tracing.columns.store_cursor import StoreCursor
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.query.open_applications import Opened
 from lineage_service.tracing.query.requested_columns import RequestedColumns
@@ -21,7 +20,7 @@ __all__ = ["shown_starts"]
 def shown_starts(
     show: Show,
     opened: Opened,
-    cursor: duckdb.DuckDBPyConnection,
+    cursor: StoreCursor,
     starts: Sequence[Position],
     query: TraceQuery,
     check: Check,

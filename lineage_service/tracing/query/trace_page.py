@@ -7,14 +7,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from time import monotonic
 
-import duckdb
-
 from lineage_service.conditions.filters import Where
 from lineage_service.lineage import Remark
 from lineage_service.queries import TraceQuery
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.columns.column_cache import Integers
 from lineage_service.tracing.columns.snapshot import Snapshot
+from lineage_service.tracing.columns.store_cursor import StoreCursor
 from lineage_service.tracing.columns.time_budget import time_budget
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.record_location import RecordLocations
@@ -46,7 +45,7 @@ class _Requested:
     """Records that are searched."""
 
     opened: Opened
-    cursor: duckdb.DuckDBPyConnection
+    cursor: StoreCursor
     node: TopologyNode
     runs: dict[int, TaskRun]
 
@@ -121,7 +120,7 @@ class TracePage:
     def _search(self, opened: Opened, node: TopologyNode, where: Where, limits: ExitStack) -> RecordSearch:
         """It may take as long as the query until `limits` end."""
         runs = {run.partition: run for run in opened.graph.holders(node.number)}
-        requested = _Requested(opened, opened.snapshot.database.cursor(), node, runs)
+        requested = _Requested(opened, opened.snapshot.cursor(), node, runs)
         search = search_of(requested, self._locations, where)
         limits.enter_context(time_budget(search.database, self._time_budget_s))
         return search

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
-import duckdb
-
 from lineage_service.errors import InvalidQueryError
 from lineage_service.queries import StartQuery, TraceQuery
+from lineage_service.tracing.columns.store_cursor import StoreCursor
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.model.elements import TopologyNode
@@ -54,7 +53,7 @@ class TraceStarts:
         return opened, [self._failures.start(opened, replace(query, failure=number)) for number in numbers]
 
     def named(
-        self, opened: Opened, cursor: duckdb.DuckDBPyConnection | None, query: TraceQuery, check: Check
+        self, opened: Opened, cursor: StoreCursor | None, query: TraceQuery, check: Check
     ) -> list[Position]:
         """The records that a query names otherwise; those of the node to name first. Raises LineageError.
 
@@ -73,13 +72,13 @@ class TraceStarts:
         return list(positions)
 
     def _of_one(
-        self, opened: Opened, cursor: duckdb.DuckDBPyConnection | None, query: TraceQuery, check: Check
+        self, opened: Opened, cursor: StoreCursor | None, query: TraceQuery, check: Check
     ) -> list[Position]:
         if query.where is not None:
             return self._choices.starts(opened, query, query.where, check)
         named = records_named(opened.graph, self._locations, query, check)
         if isinstance(named, TopologyNode):
-            return _by_key(opened, cursor or opened.snapshot.database.cursor(), named, query)
+            return _by_key(opened, cursor or opened.snapshot.cursor(), named, query)
         return [
             Position(start.node.number, start.partition, start.offset, run.number)
             for start in starts_named(opened.graph, named, query)
@@ -99,9 +98,7 @@ def _check_starts(query: TraceQuery) -> None:
         )
 
 
-def _by_key(
-    opened: Opened, cursor: duckdb.DuckDBPyConnection, node: TopologyNode, query: TraceQuery
-) -> list[Position]:
+def _by_key(opened: Opened, cursor: StoreCursor, node: TopologyNode, query: TraceQuery) -> list[Position]:
     rows = cursor.execute(
         "SELECT DISTINCT run, pos FROM records WHERE node = ? AND kind = 'key' AND text = ?",
         [node.number, query.key],

@@ -6,14 +6,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
-import duckdb
-
 from lineage_service.conditions.column_types import ColumnType
 from lineage_service.conditions.columns import json_lines
 from lineage_service.conditions.filters import Where
 from lineage_service.errors import InvalidQueryError
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.columns.snapshot import Snapshot
+from lineage_service.tracing.columns.store_cursor import StoreCursor
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.line_search import types_of_json
 from lineage_service.tracing.files.record_location import RecordLocations
@@ -31,7 +30,7 @@ class _Requested(Protocol):
     """What is searched."""
 
     opened: OpenedApplication[Snapshot]
-    cursor: duckdb.DuckDBPyConnection
+    cursor: StoreCursor
     node: TopologyNode
     runs: dict[int, TaskRun]
 
