@@ -11,11 +11,21 @@ from spark_agent.client.input_rows import InputRows
 from spark_agent.client.outputs_again import OutputsAgain, asked_texts
 from spark_agent.client.replays import OF_TEXT, Chosen
 from spark_agent.contract.row_sets import ranges_of
+from spark_agent.driver.recipes import Recipe
+from spark_agent.driver.replay.rebuilt_rdds import rebuilt
 from spark_agent.worker.operators.kept_positions import Keep
 from spark_agent.worker.record_choices import EqualRecords, OutputTexts
 
 __all__ = ["AskedObjects", "AskedRecords", "AskedTexts", "asked_records"]
 
+#: Operations before which a chain of functions ends: what is before them was pickled when they were called.
+_SHUFFLES = frozenset(
+    (
+        "aggregateByKey", "cogroup", "combineByKey", "distinct", "foldByKey", "fullOuterJoin", "groupBy",
+        "groupByKey", "groupWith", "intersection", "join", "leftOuterJoin", "partitionBy", "reduceByKey",
+        "repartition", "rightOuterJoin", "sortBy", "sortByKey", "subtract", "subtractByKey",
+    )
+)  # fmt: skip
 #: Objects that are compared with each record.
 _MOST_OBJECTS = 1_000
 
@@ -72,14 +82,49 @@ def _objects(chosen: Chosen, dataset: Any, records: Sequence[Mapping[str, Any]])
     places: dict[int, list[int]] = {}
     for record in records:
         places.setdefault(record["partition"], []).append(record["offset"])
-    scope = chosen.session.scope
-    copy = object.__new__(type(dataset))
-    vars(copy).update(vars(dataset))
-    is_plain = dataset._lineage_node.origins.are_plain
-    copy._lineage_node = scope.left_out_source(chosen.name, is_plain=is_plain)
     keep = Keep({partition: ranges_of(offsets) for partition, offsets in places.items()})
-    with scope.inner_job():
-        objects: list[Any] = copy.mapPartitionsWithIndex(keep, True).collect()
+    with chosen.session.scope.inner_job():
+        objects: list[Any] = _as_it_was(chosen, dataset).mapPartitionsWithIndex(keep, True).collect()
     if len(objects) < sum(len(set(offsets)) for offsets in places.values()):
         raise TraceError(f"the records of {chosen.name} are not where they were: nothing can be compared")
     return objects
+
+
+def _as_it_was(chosen: Chosen, dataset: Any) -> Any:
+    """The RDD, to be read for a question. Raises TraceError where it may have other records now.
+
+    Functions behind the last shuffle are pickled anew, as they are now.
+    """
+    tail, has_shuffle = _behind_shuffles(chosen.recipe)
+    changed = next((step for step, *_ in chosen.functions.changed() if id(step) in tail), None)
+    if changed is None:
+        copy = object.__new__(type(dataset))
+        vars(copy).update(vars(dataset))
+        is_plain = dataset._lineage_node.origins.are_plain
+        copy._lineage_node = chosen.session.scope.left_out_source(chosen.name, is_plain=is_plain)
+        return copy
+    if has_shuffle or not chosen.functions.are_known:
+        raise TraceError(
+            f"{changed.name} uses a value that the program has changed, so records of {chosen.name} cannot "
+            "be read again: explain a file that was written of it"
+        )
+    again = rebuilt(
+        chosen.session, chosen.recipe, {}, is_without=True, keeps_places=True, functions=chosen.functions
+    )
+    return again.rdd
+
+
+def _behind_shuffles(recipe: Recipe) -> tuple[set[int], bool]:
+    """(the operations that one chain may run for the RDD, is there a shuffle before it?)."""
+    tail: set[int] = set()
+    has_shuffle, stack = False, [recipe]
+    while stack:
+        step = stack.pop()
+        if id(step) in tail or step.source is not None:
+            continue
+        tail.add(id(step))
+        if step.name in _SHUFFLES:
+            has_shuffle = True
+        else:
+            stack += step.parents
+    return tail, has_shuffle

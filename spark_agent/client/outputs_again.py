@@ -16,6 +16,7 @@ from spark_agent.client.replays import OF_TEXT, Chosen
 from spark_agent.contract.row_sets import count_rows
 from spark_agent.driver.error_descriptions import of_text
 from spark_agent.driver.recipes import Recipe
+from spark_agent.driver.replay.functions_then import FunctionsThen
 from spark_agent.driver.replay.own_functions import accumulators_of, unchanged
 from spark_agent.driver.replay.rebuilt_rdds import SourceRead, rebuilt
 from spark_agent.worker.record_choices import OutputTexts
@@ -36,6 +37,8 @@ class OutputsAgain:
     def __init__(self, chosen: Chosen) -> None:
         self._chosen = chosen
         self._whole: dict[str, None] = {}
+        #: The functions of the program as executors got them, where that is asked for.
+        self.functions: FunctionsThen | None = None
 
     @property
     def whole(self) -> tuple[str, ...]:
@@ -56,7 +59,9 @@ class OutputsAgain:
     @cached_property
     def _accumulators(self) -> list[Any]:
         steps = self._chosen.recipe.lineage()
-        values = (value for step in steps for value in (*step.arguments, *step.keywords.values()))
+        values = [value for step in steps for value in step.used()]
+        if self.functions is not None:
+            values += (value for step in steps for value in self.functions.of(step).values())
         return accumulators_of(value for value in values if callable(value))
 
     def looked_at(
@@ -85,7 +90,11 @@ class OutputsAgain:
         try:
             with unchanged(self._accumulators):
                 again = rebuilt(
-                    self._chosen.session, at or self._chosen.recipe, sources, is_without=is_without
+                    self._chosen.session,
+                    at or self._chosen.recipe,
+                    sources,
+                    is_without=is_without,
+                    functions=self.functions,
                 )
                 if rows is not None and at is None:
                     self._check(again.sources)

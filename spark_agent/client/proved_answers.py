@@ -10,7 +10,7 @@ from spark_agent.client.asked_records import asked_records
 from spark_agent.client.http import PAGE
 from spark_agent.client.input_rows import InputRows, NamedRow, input_rows
 from spark_agent.client.lineage_records import LineageRecords
-from spark_agent.client.sufficient_rows import SufficientRows
+from spark_agent.client.sufficient_rows import GivenValue, SufficientRows
 from spark_agent.client.trace_starts import batches_of, query_of, start_of
 
 __all__ = ["proved"]
@@ -53,8 +53,15 @@ def proved(
         "rows": _listed(application, result.rows),
         "total": result.rows.count,
         "next": None,
+        "given": [*answer["given"], *map(_given, result.values)],
         "reasons": [*notes, *answer["reasons"]],
     }
+
+
+def _given(value: GivenValue) -> dict[str, Any]:
+    """A value of a function as an explanation lists what a program had of Spark."""
+    name = f"{value.name} as it was then, in {value.operation}"
+    return {"name": name, "call_site": value.call_site, "path": None, "results": None}
 
 
 def _listed(application: Application, rows: InputRows) -> list[dict[str, Any]]:

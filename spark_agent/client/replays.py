@@ -19,6 +19,7 @@ from spark_agent.client.input_rows import MOST_TEXTS, InputRows, input_rows
 from spark_agent.client.replay_report import ReplayReport
 from spark_agent.client.trace_starts import Start
 from spark_agent.driver.recipes import Recipe
+from spark_agent.driver.replay.functions_then import FunctionsThen
 from spark_agent.driver.replay.rebuilt_rdds import Choice, Rebuilt, SourceRead, operation_by_places, rebuilt
 from spark_agent.driver.session import Session
 from spark_agent.sql.rerun.rerun import CannotRerunError
@@ -42,6 +43,10 @@ class Chosen:
     @property
     def name(self) -> str:
         return str(self.application.nodes[self.node_id]["name"])
+
+    def call_site(self, number: int) -> str:
+        """Of the operation with this node; empty if it is not known."""
+        return str(self.application.nodes.get(f"{self.application.id}#{number}", {}).get("call_site") or "")
 
     @cached_property
     def agent(self) -> Agent:
@@ -69,6 +74,11 @@ class Chosen:
                 f"`lineage replay {self.application.id} OUTPUT:LINE -- COMMAND` runs the script again"
             )
         return recipe
+
+    @cached_property
+    def functions(self) -> FunctionsThen:
+        """Those of the program as executors got them, where it has changed what they use."""
+        return FunctionsThen(self.recipe)
 
     @cached_property
     def rows(self) -> InputRows:

@@ -4,7 +4,8 @@
 2. Where the records do not come out, groups that pass a filter now, and did not in the job, get a row of
    theirs: the fewest rows that serve all such groups (`row_cover`).
 3. Where that gives no rows, all rows that took part are tried, then all rows of the inputs.
-Promises that nothing is called verified where a function of the program uses something else than it did.
+Where the program has changed what a function used, the function runs with what executors got then. Promises
+that nothing is called verified where that is not known.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from spark_agent.client.asked_records import AskedRecords
 from spark_agent.client.http import TraceError
@@ -24,15 +26,26 @@ from spark_agent.contract.row_cover import Group, covering
 from spark_agent.contract.smallest_rows import OutOfTimeError, SmallestRows, Subset
 from spark_agent.driver.replay.rebuilt_rdds import operation_by_places
 
-__all__ = ["Proved", "SufficientRows"]
+__all__ = ["GivenValue", "Proved", "SufficientRows"]
 
 #: Rows that are named one by one.
 _MOST_NAMED = 100_000
 
 
+class GivenValue(NamedTuple):
+    """What a function of an operation used when the job ran. The program has changed it since."""
+
+    name: str
+    operation: str
+    call_site: str
+
+
 @dataclass(frozen=True)
 class Proved:
-    """The rows. `why_not`: why they are not verified, empty where they are."""
+    """The rows. `why_not`: why they are not verified, empty where they are.
+
+    `values`: with these as they were when the job ran.
+    """
 
     rows: InputRows
     runs: int
@@ -40,6 +53,7 @@ class Proved:
     is_minimal: bool
     why_not: str
     notes: tuple[str, ...] = ()
+    values: tuple[GivenValue, ...] = ()
 
 
 class SufficientRows:
@@ -61,6 +75,7 @@ class SufficientRows:
         self._outputs = OutputsAgain(chosen)
         self._runs, self._failed = 0, ""
         self._notes: list[str] = []
+        self._values: list[GivenValue] = []
 
     def proved(self, *, is_minimal: bool) -> Proved:
         """Raises TraceError."""
@@ -84,7 +99,7 @@ class SufficientRows:
         if self._outputs.whole:
             return Proved(self._concise, self._runs, 0, False, "; ".join(self._outputs.whole))
         added = len({*map(_place, rows.named)} - {*map(_place, self._concise.named)})
-        return Proved(rows, self._runs, added, minimal, "", tuple(self._notes))
+        return Proved(rows, self._runs, added, minimal, "", tuple(self._notes), tuple(self._values))
 
     def _why_not(self) -> str:
         """Why running the operations again would show nothing; empty where it would."""
@@ -94,15 +109,16 @@ class SufficientRows:
                 f"what {by_place} gives depends on the places of records, so no part of the rows can be "
                 "shown to be enough"
             )
-        for step in self._chosen.recipe.lineage():
-            name = step.changed()
-            if name is not None:
-                place = self._chosen.application.nodes.get(f"{self._chosen.application.id}#{step.number}", {})
-                site = f" at {place['call_site']}" if place.get("call_site") else ""
+        functions = self._outputs.functions = self._chosen.functions
+        for step, name, is_known in functions.changed():
+            site = self._chosen.call_site(step.number)
+            if not is_known:
+                operation = f"{step.name} at {site}" if site else step.name
                 return (
-                    f"{step.name}{site} uses {name}, which is not known to be what it was when the job ran: "
+                    f"{operation} uses {name}, which is not known to be what it was when the job ran: "
                     "`lineage explain --sufficient` runs the script again"
                 )
+            self._values.append(GivenValue(name, step.name, site))
         return ""
 
     # -- enough rows -----------------------------------------------------------------------------------

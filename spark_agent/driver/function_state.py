@@ -20,7 +20,7 @@ from typing import Any
 
 from spark_agent.worker.guard.places import is_of_user
 
-__all__ = ["States", "changed_since", "states_of"]
+__all__ = ["States", "alike", "changed_since", "states_of"]
 
 States = Mapping["tuple[int, str]", "bytes | None"]
 """Number of a function and name there -> digest of the value; None where that cannot be told."""
@@ -36,16 +36,21 @@ class _CannotTellError(Exception):
     """A value is of a type that is not known, or there are too many."""
 
 
-def states_of(values: Iterable[Any]) -> States:
-    """Of the callable ones, which are numbered. Never raises."""
+def states_of(values: Iterable[Any], *, by_name: bool = False) -> States:
+    """Of functions and other values, which are numbered. Never raises.
+
+    `by_name`: functions and classes of the program count as the same if they look the same, copies too.
+    """
     states: dict[tuple[int, str], bytes | None] = {}
-    for number, function in enumerate(value for value in values if callable(value)):
+    for number, function in enumerate(values):
         try:
             uses = dict(_uses(function))
         except Exception:  # noqa: BLE001 - an object that the program has made in its own way
             states[number, "a function"] = None
             continue
-        states.update(((number, name), _digest(value)) for name, value in uses.items())
+        if by_name and isinstance(function, types.FunctionType):
+            uses["a function"] = function.__code__
+        states.update(((number, name), _digest(value, by_name=by_name)) for name, value in uses.items())
     return states
 
 
@@ -57,8 +62,20 @@ def changed_since(states: States, values: Iterable[Any]) -> str:
     return next((key[1] for key, digest in states.items() if digest is None or now[key] != digest), "")
 
 
+def alike(one: Any, other: Any) -> bool | None:
+    """Are a function and a copy of it the same, with all that both use? None: that cannot be told."""
+    if one is other:
+        return True
+    states, others = (states_of([function], by_name=True) for function in (one, other))
+    common = states.keys() & others.keys()
+    pairs = [(states[name], others[name]) for name in common]
+    if any(None not in pair and pair[0] != pair[1] for pair in pairs):
+        return False
+    return None if any(None in pair for pair in pairs) or not pairs else True
+
+
 def _uses(function: Any) -> Iterator[tuple[str, Any]]:
-    """(name, value) of what a function refers to outside of itself. Of any other callable itself."""
+    """(name, value) of what a function refers to outside of itself. Of any other value itself."""
     if not isinstance(function, types.FunctionType):
         yield type(function).__name__, function
         return
@@ -92,9 +109,9 @@ def _is_of_user(module: types.ModuleType) -> bool:
     return isinstance(file, str) and is_of_user(file)
 
 
-def _digest(value: Any) -> bytes | None:
+def _digest(value: Any, *, by_name: bool = False) -> bytes | None:
     try:
-        return _Digest().of(value)
+        return _Digest(by_name=by_name).of(value)
     except Exception:  # noqa: BLE001 - what cannot be told is said
         return None
 
@@ -102,7 +119,8 @@ def _digest(value: Any) -> bytes | None:
 class _Digest:
     """Of one value. Equal digests: nothing was changed that can be seen without running code."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, by_name: bool) -> None:
+        self.by_name = by_name
         self._left = _MOST_VALUES
         self._open: set[int] = set()
 
@@ -163,10 +181,15 @@ def _of_dict(digest: _Digest, value: Any) -> Iterator[bytes]:
 
 
 def _of_function(digest: _Digest, value: Any) -> Iterator[bytes]:
-    yield str(id(value.__code__)).encode()
+    yield digest.of(value.__code__) if digest.by_name else str(id(value.__code__)).encode()
     for name, used in _uses(value):
         yield name.encode()
         yield digest.of(used)
+
+
+def _of_code(digest: _Digest, value: types.CodeType) -> Iterator[bytes]:
+    yield from (value.co_code, repr(value.co_names).encode(), repr(value.co_varnames).encode())
+    yield digest.of(value.co_consts)
 
 
 def _of_builtin(digest: _Digest, value: Any) -> Iterator[bytes]:
@@ -188,7 +211,9 @@ def _of_getter(digest: _Digest, value: Any) -> Iterator[bytes]:
 
 
 def _of_class(digest: _Digest, value: type) -> Iterator[bytes]:
-    yield f"{value.__module__}.{value.__qualname__}#{id(value)}".encode()
+    yield f"{value.__module__}.{value.__qualname__}".encode()
+    if not digest.by_name:
+        yield str(id(value)).encode()
     if _is_in_module_of_user(value):
         for name, of_class in list(vars(value).items()):
             if name not in _OF_CLASSES:
@@ -219,6 +244,7 @@ _OF_KIND: Mapping[type, _Parts] = {
     ),
     dict: _of_dict,
     types.FunctionType: _of_function,
+    types.CodeType: _of_code,
     types.MethodType: _attributes("__func__", "__self__"),
     functools.partial: _attributes("func", "args", "keywords"),
     property: _attributes("fget", "fset", "fdel"),

@@ -20,6 +20,7 @@ from spark_agent.driver.call_sites import call_site
 from spark_agent.driver.event_publisher import EventPublisher
 from spark_agent.driver.loop_variables import LoopVariables
 from spark_agent.driver.nodes import UNNAMED_OPERATION, Node
+from spark_agent.driver.pickled_chains import PickledFunction
 from spark_agent.driver.sites import Site, Sites
 from spark_agent.worker.plan import ACTION, PERSISTING
 
@@ -41,6 +42,8 @@ class Frame:
     sink: Callable[[Node], None] | None = None
     #: What the next node is numbered, if that was decided before it is made.
     reserved: int | None = None
+    #: Its operators in chains that were pickled meanwhile.
+    pickled: list[PickledFunction] = field(default_factory=list)
 
 
 class OperationScope:

@@ -18,9 +18,10 @@ from typing import Any
 
 from spark_agent.driver.function_state import States, changed_since, states_of
 from spark_agent.driver.monkeypatch import is_rdd
-from spark_agent.driver.nodes import Node
+from spark_agent.driver.nodes import UNNAMED_OPERATION, Node
+from spark_agent.driver.pickled_chains import PickledFunction
 
-__all__ = ["MOST_SAVED", "Recipe", "Recipes", "recipe_of"]
+__all__ = ["MOST_PICKLED", "MOST_SAVED", "Recipe", "Recipes", "recipe_of"]
 
 #: Actions that wrote files, and whose recipes are kept though nothing else is: a function may hold data.
 MOST_SAVED = 16
@@ -28,6 +29,9 @@ MOST_SAVED = 16
 MOST_STEPS = 300
 #: Actions whose recipes can be asked for as long as their RDD lives.
 MOST_SINKS = 10_000
+#: Chains of an operation that were pickled: a loop may make one at each turn of what it reads.
+MOST_PICKLED = 8
+_CONTAINERS = (list, dict, set, bytearray)
 _OF_DRIVER = "parallelize"
 _ELSEWHERE = "it was made in a way that is not known"
 _CHECKPOINTED = "it was checkpointed, and how it was made is forgotten then"
@@ -51,6 +55,8 @@ class Recipe:
     is_of_context: bool = False  # a method of SparkContext, not of the first argument
     #: What its functions used when it was called; None where nobody looked.
     states: States | None = None
+    #: Its operators in the chains that executors got; one more than `MOST_PICKLED` where there were more.
+    pickled: list[PickledFunction] = field(default_factory=list)
 
     @property
     def parents(self) -> list[Recipe]:
@@ -61,10 +67,19 @@ class Recipe:
         """A name that a function of it uses, whose value is not known to be what it was; None: all are."""
         if self.source is not None:
             return None
-        functions = [value for value in (*self.arguments, *self.keywords.values()) if callable(value)]
+        used = self.used()
         if self.states is None:
-            return "a function" if functions else None
-        return changed_since(self.states, functions) or None
+            return "a function" if any(map(callable, used)) else None
+        return changed_since(self.states, used) or None
+
+    def used(self) -> list[Any]:
+        """Of its arguments the functions, and what they may change."""
+        return _used((*self.arguments, *self.keywords.values()))
+
+    def note_pickled(self, function: PickledFunction) -> None:
+        """An operator of it went to executors. Not kept where functions use nothing that may change."""
+        if self.states and len(self.pickled) <= MOST_PICKLED:
+            self.pickled.append(function)
 
     def lineage(self) -> list[Recipe]:
         """This one and all that it is made of, parents first. Each is there once."""
@@ -112,8 +127,12 @@ class Recipes:
         result: Any,
         *,
         is_of_context: bool = False,
+        pickled: Sequence[PickledFunction] = (),
     ) -> None:
-        """An operation has given `result`, an RDD or a list of them. The first argument is its own RDD."""
+        """An operation has given `result`, an RDD or a list of them. The first argument is its own RDD.
+
+        `pickled`: its operators in chains that went to executors before it ended.
+        """
         results = list(enumerate(result)) if isinstance(result, list) else [(None, result)]
         for place, dataset in results:
             node: Node | None = getattr(dataset, "_lineage_node", None)
@@ -126,8 +145,10 @@ class Recipes:
                 {key: self._argument(value) for key, value in keywords.items()},
                 place=place,
                 is_of_context=is_of_context,
-                states=states_of((*arguments, *keywords.values())) if self._has_states else None,
+                states=states_of(_used((*arguments, *keywords.values()))) if self._has_states else None,
             )
+            for function in pickled:
+                recipe.note_pickled(function)
             self._add(dataset, recipe)
 
     def cut(self, dataset: Any) -> None:
@@ -136,6 +157,17 @@ class Recipes:
         if recipe is not None:
             recipe.source, recipe.why_whole = _without_recipe(dataset), _CHECKPOINTED
             recipe.arguments, recipe.keywords = (), {}
+            recipe.pickled.clear()
+
+    def note_pickled(self, node: Node, function: PickledFunction) -> bool:
+        """The operator with this node went to executors. False: its operation has not ended."""
+        number = node.number if node.operation is None else node.operation
+        if number == UNNAMED_OPERATION:
+            return False
+        recipe = self._by_number.get(number)
+        if recipe is not None:
+            recipe.note_pickled(function)
+        return True
 
     def add_sink(self, number: int, dataset: Any, *, is_saved: bool = False) -> None:
         """An action with the node `number` takes the records of `dataset`; `is_saved`: into files."""
@@ -180,6 +212,18 @@ class Recipes:
     def __len__(self) -> int:
         """How many are alive."""
         return len(self._by_number)
+
+
+def _used(values: Sequence[Any]) -> list[Any]:
+    """The functions among them, and containers, such as the value that a fold begins with."""
+    return [value for value in values if callable(value) or _is_plain_container(value)]
+
+
+def _is_plain_container(value: Any) -> bool:
+    """Is it a container, and not one of RDDs or their recipes?"""
+    if not isinstance(value, _CONTAINERS):
+        return False
+    return not any(isinstance(one, Recipe) or is_rdd(one) for one in value)
 
 
 def _reading(dataset: Any, why_whole: str) -> Recipe:

@@ -21,6 +21,7 @@ from spark_agent.driver import monkeypatch, outcome, summaries
 from spark_agent.driver.event_publisher import EventPublisher
 from spark_agent.driver.node_publisher import NodePublisher
 from spark_agent.driver.operation_scope import OperationScope
+from spark_agent.driver.pickled_chains import PickledChains
 from spark_agent.driver.recipes import Recipes
 from spark_agent.worker.manifests import Manifests
 
@@ -57,6 +58,9 @@ class Session:
         #: Of the digests of records; empty where none are taken. It stays in the application.
         self.digest_salt = os.urandom(16) if takes_digests else b""
         self.recipes = Recipes(has_states=self.settings.is_explained)
+        #: Are functions kept as executors get them? Only what asks in this session uses them.
+        self.keeps_pickled = self.settings.is_explained and self.replay is None
+        self.pickled = PickledChains()
         parameter = Manifests()
         parameter.publish = lambda manifest: self.events.publish_manifest(json.loads(manifest))
         self.manifests = Accumulator(MANIFESTS_ACCUMULATOR, [], parameter)

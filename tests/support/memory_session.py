@@ -116,8 +116,15 @@ class MemorySession:
         return {"sources": sources, "asked": [], "exact": True, "complete": True, "how": None}
 
     def _rebuilt(
-        self, session: Any, recipe: Recipe, rows: Mapping[int, RowsOfSource], *, is_without: bool
+        self,
+        session: Any,
+        recipe: Recipe,
+        rows: Mapping[int, RowsOfSource],
+        *,
+        is_without: bool,
+        **then: Any,
     ) -> Rebuilt:
+        assert not any(then.values())  # nothing of the job was changed
         self.runs += 1
         read: list[SourceRead] = []
         lines: dict[int, list[str]] = {}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver.capture_plan import captured
 from spark_agent.driver.monkeypatch import is_rdd, like, rdd_module
+from spark_agent.driver.pickled_chains import PickledFunction
 from spark_agent.driver.rdd import (
     actions,
     batch_headers,
@@ -26,7 +27,7 @@ from spark_agent.driver.rdd import (
 )
 from spark_agent.worker import text_reader
 from spark_agent.worker.batch_serializers import HeaderSerializer
-from spark_agent.worker.pipeline import Pipeline
+from spark_agent.worker.pipeline import Capture, Pipeline
 from spark_agent.worker.serializer import CapturingSerializer
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ def install(session: Session) -> None:
         pipelined, "__init__", node_registration.pipelined_rdd_init(session, pipelined, pipelined.__init__)
     )
     replace(pipelined, "_jrdd", batch_headers.jvm_rdd(pipelined.__dict__["_jrdd"].fget))
+    if session.keeps_pickled:
+        noting = session.pickled.noting(module._prepare_for_python_RDD)
+        replace(module, "_prepare_for_python_RDD", noting)
     replace(module, "_wrap_function", _wrap_function(session, module._wrap_function))
     for name, function in transformations.replacements(session, original).items():
         replace(base, name, _operation(session, name, function, original(name)))
@@ -79,7 +83,7 @@ def _operation(
         with session.scope.operation(name, _rdds_in(self, *args, *kwargs.values())) as frame:
             result = function(self, *args, **kwargs)
         session.scope.finish(frame, result)
-        session.recipes.add(name, (self, *args), kwargs, result)
+        session.recipes.add(name, (self, *args), kwargs, result, pickled=frame.pickled)
         return result
 
     return like(original, hiding(operation))
@@ -106,6 +110,7 @@ def _stop(session: Session, original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _wrap_function(session: Session, original: Callable[..., Any]) -> Callable[..., Any]:
     def _wrap_function(sc: Any, func: Any, deserializer: Any, serializer: Any, profiler: Any = None) -> Any:
+        pipeline = func
         if isinstance(func, Pipeline):
             has_headers = isinstance(getattr(serializer, "serializer", None), HeaderSerializer)
             frames = session.scope.frames
@@ -113,6 +118,21 @@ def _wrap_function(session: Session, original: Callable[..., Any]) -> Callable[.
             func = captured(session, func, writes_headers=has_headers, is_of_action=is_of_action)
             deserializer = text_reader.in_place_of(deserializer)
             serializer = CapturingSerializer(serializer, session.manifests)
-        return original(sc, func, deserializer, serializer, profiler)
+        wrapped = original(sc, func, deserializer, serializer, profiler)
+        if session.keeps_pickled and isinstance(func, Capture) and func.plan is not None:
+            _keep_pickled(session, pipeline)
+        return wrapped
 
     return like(original, _wrap_function)
+
+
+def _keep_pickled(session: Session, pipeline: Pipeline) -> None:
+    """A chain that captures was just pickled: each operation of it knows its part."""
+    chain = session.pickled.latest()
+    if chain is None:
+        return
+    frames = session.scope.frames
+    for place, (node, function) in enumerate(zip(pipeline.nodes, pipeline.functions, strict=True)):
+        pickled = PickledFunction(chain, place, function)
+        if not session.recipes.note_pickled(node, pickled) and frames:
+            frames[0].pickled.append(pickled)

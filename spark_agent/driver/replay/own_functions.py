@@ -13,7 +13,7 @@ from typing import Any
 
 from spark_agent.driver.replay.leave_one_out import own_copy
 
-__all__ = ["HeldBroadcastError", "accumulators_of", "own_function", "unchanged"]
+__all__ = ["HeldBroadcastError", "accumulators_of", "broadcasts_of", "own_function", "pickled", "unchanged"]
 
 
 class HeldBroadcastError(Exception):
@@ -24,23 +24,21 @@ def own_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """A copy of it, with accumulators that nobody reads. Raises HeldBroadcastError."""
     from pyspark import cloudpickle
 
-    pickled, _, has_broadcasts = _pickled(function)
-    if has_broadcasts:
+    text, _, broadcasts = pickled(function)
+    if broadcasts:
         raise HeldBroadcastError("a function holds a broadcast variable, which only executors load")
-    own: Callable[..., Any] = cloudpickle.loads(pickled)
+    own: Callable[..., Any] = cloudpickle.loads(text)
     return own
 
 
 def accumulators_of(functions: Iterable[Callable[..., Any]]) -> list[Any]:
     """Those that the functions hold, each once. One that cannot be sent to executors adds to none there."""
-    by_id: dict[int, Any] = {}
-    for function in functions:
-        try:
-            _, accumulators, _ = _pickled(function)
-        except Exception:  # noqa: BLE001 - whatever the objects of a program raise
-            continue
-        by_id.update((id(accumulator), accumulator) for accumulator in accumulators)
-    return list(by_id.values())
+    return _each_once(accumulators for accumulators, _ in _held(functions))
+
+
+def broadcasts_of(functions: Iterable[Callable[..., Any]]) -> list[Any]:
+    """The broadcast variables that the functions hold, each once."""
+    return _each_once(broadcasts for _, broadcasts in _held(functions))
 
 
 @contextmanager
@@ -54,8 +52,22 @@ def unchanged(accumulators: Sequence[Any]) -> Iterator[None]:
             accumulator._value = value
 
 
-def _pickled(function: Callable[..., Any]) -> tuple[bytes, list[Any], bool]:
-    """(its text, the accumulators that it holds, does it hold broadcast variables?)."""
+def _held(functions: Iterable[Callable[..., Any]]) -> Iterator[tuple[list[Any], list[Any]]]:
+    """The accumulators and the broadcast variables of each that can be pickled."""
+    for function in functions:
+        try:
+            _, accumulators, broadcasts = pickled(function)
+        except Exception:  # noqa: BLE001 - whatever the objects of a program raise
+            continue
+        yield accumulators, broadcasts
+
+
+def _each_once(groups: Iterable[list[Any]]) -> list[Any]:
+    return list({id(value): value for group in groups for value in group}.values())
+
+
+def pickled(function: Callable[..., Any]) -> tuple[bytes, list[Any], list[Any]]:
+    """(its text, the accumulators that it holds, the broadcast variables)."""
     from pyspark import Accumulator, Broadcast, cloudpickle
 
     accumulators: list[Any] = []
@@ -74,7 +86,7 @@ def _pickled(function: Callable[..., Any]) -> tuple[bytes, list[Any], bool]:
 
     text = io.BytesIO()
     Pickler(text).dump(function)
-    return text.getvalue(), accumulators, bool(broadcasts)
+    return text.getvalue(), accumulators, broadcasts
 
 
 def _unregistered(number: int, zero: Any, parameter: Any) -> Any:

@@ -1,8 +1,8 @@
 """Makes an RDD of the session again by its recipe, with sources of which only some rows are read.
 
 What is made here is no part of the job: no record of it is captured, whatever the program does with it. The
-functions of the program run as they are now. Promises the records that the operations give of these rows,
-in partitions that differ only where no operation on the way can tell.
+functions of the program run as they are now, or as executors got them. Promises the records that the
+operations give of these rows, in partitions that differ only where no operation on the way can tell.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from spark_agent.driver.operation_scope import is_left_out
 from spark_agent.driver.recipes import Recipe
 from spark_agent.driver.replay.few_partitions import in_few_parts, in_one_partition
+from spark_agent.driver.replay.functions_then import FunctionsThen
 from spark_agent.driver.replay.restriction import NOT_NAMED, kept, literal, reads_texts
 from spark_agent.worker.operators.kept_positions import Keep
 
@@ -73,11 +74,13 @@ def rebuilt(
     is_without: bool = False,
     keeps_places: bool = False,
     chosen: Mapping[int, Choice] | None = None,
+    functions: FunctionsThen | None = None,
 ) -> Rebuilt:
     """The RDD of `recipe`, of these rows of its sources, by node. `is_without`: of all but these.
 
     A source that `rows` does not name is read whole. `keeps_places`: nothing is left out but rows. Of the
-    operations that `chosen` names by their nodes, only the records go on that it takes.
+    operations that `chosen` names by their nodes, only the records go on that it takes. `functions` of the
+    program that have other values now run with those of then.
     """
     lineage = recipe.lineage()
     sources = [
@@ -88,7 +91,8 @@ def rebuilt(
     made_of = {id(base.recipe): base.rdd(is_compact=is_compact) for base in sources}
     for step in lineage:
         if step.source is None:
-            result = _made(session, step, made_of, is_compact=is_compact)
+            then = {} if functions is None else functions.of(step)
+            result = _made(session, step, made_of, then, is_compact=is_compact)
             choice = (chosen or {}).get(step.number)
             made_of[id(step)] = result if choice is None else result.filter(choice)
     result = made_of[id(recipe)]
@@ -149,15 +153,22 @@ class _Base:
 # -- operations ----------------------------------------------------------------------------------------
 
 
-def _made(session: Session, recipe: Recipe, made_of: Mapping[int, Any], *, is_compact: bool) -> Any:
-    """The result of the operation, of what its parents were made to."""
+def _made(
+    session: Session,
+    recipe: Recipe,
+    made_of: Mapping[int, Any],
+    then: Mapping[int, Any],
+    *,
+    is_compact: bool,
+) -> Any:
+    """The result of the operation, of what its parents were made to. `then`: in the place of arguments."""
 
     def argument(value: Any) -> Any:
         if isinstance(value, Recipe):
             return made_of[id(value)]
         if isinstance(value, list) and value and isinstance(value[0], Recipe):
             return [argument(one) for one in value]
-        return value
+        return then.get(id(value), value)
 
     arguments = [argument(value) for value in recipe.arguments]
     keywords = {name: argument(value) for name, value in recipe.keywords.items()}

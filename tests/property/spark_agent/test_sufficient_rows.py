@@ -14,6 +14,7 @@ from spark_agent.client.input_rows import InputRows
 from spark_agent.client.outputs_again import FailedRunError
 from spark_agent.client.sufficient_rows import SufficientRows
 from spark_agent.contract.row_sets import ranges_of
+from spark_agent.driver.replay.functions_then import FunctionsThen
 from spark_agent.driver.replay.rebuilt_rdds import RowsOfSource
 from tests.support.spark import looped_program as looped
 
@@ -45,7 +46,8 @@ class NoSteps:
 class Job:
     """As `Chosen` and `AskedRecords`: gives a text again, or not. `flaky` runs fail."""
 
-    recipe = NoSteps()
+    recipe: Any = NoSteps()
+    functions = FunctionsThen(recipe)
 
     def __init__(self, seed: int, text: str, rows: InputRows, flaky: int) -> None:
         self.seed, self.text, self.rows, self._flaky = seed, text, rows, flaky
