@@ -9,7 +9,9 @@ from spark_agent.sql.types import Plan
 
 _TAP = re.compile(r"lineage_tap\(([0-9]+)")
 #: The tap stands at the top of what is cached, below how Spark computes it.
-_MOST_LINES = 4
+_MOST_ABOVE = 6
+#: Of a list in the text of an operator, so many are shown.
+_SHOWN = 8
 
 
 class PersistedNodes:
@@ -29,7 +31,22 @@ class PersistedNodes:
             plan = leaf.cacheBuilder().cachedPlan()
             if self._catalyst.kind(plan) == "AdaptiveSparkPlanExec":
                 plan = plan.inputPlan()  # as it was before stages of it ran and came to stand above the tap
-            top = "\n".join(str(plan.treeString()).splitlines()[:_MOST_LINES])
-            match = _TAP.search(top)
-            return int(match[1]) if match is not None else None
+            return _top_tap(plan)
         return self._by_rdd.get(int(leaf.rdd().id())) if kind == "LogicalRDD" else None
+
+
+def _top_tap(plan: Plan) -> int | None:
+    """The node of the tap at the top of a physical plan.
+
+    Operators are looked at one by one: the text of a whole plan has those of the caches that it reads in it,
+    and so on, so that it doubles with each turn of a loop that reads a cache twice.
+    """
+    for _ in range(_MOST_ABOVE):
+        match = _TAP.search(str(plan.simpleString(_SHOWN)))
+        if match is not None:
+            return int(match[1])
+        children = plan.children()
+        if children.size() != 1:
+            return None
+        plan = children.apply(0)
+    return None
