@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -179,29 +179,35 @@ class RecordRowGroups:
         """`stream`: the columns whose values a stream's rows share, `node` and `run` among them."""
         self._files, self._idle, self._stream = files, idle, stream
         self._repeated_texts = repeated_texts
-        self._nodes: dict[int, _OfNode] = {}
+        self._of_node: dict[int, Integers] = {}
 
-    def of(self, node: int) -> Sequence[RecordRowGroup]:
+    def of(self, node: int) -> list[RecordRowGroup]:
         """Those that may speak of a node. Raises StoreUnavailableError when a file is gone or damaged."""
-        return self._of(node).groups
+        groups = self._opened.groups
+        return [groups[index] for index in self._at(node).tolist()]
 
     def near(self, node: int, run: int, positions: Integers) -> list[RecordRowGroup]:
         """Those that may speak of records at ascending positions of a run; first those that probably do.
 
         Raises StoreUnavailableError when a file is gone or damaged.
         """
-        return self._of(node).near(run, int(positions[0]), int(positions[-1]))
+        of_node, opened = self._at(node), self._opened
+        first_run, last_run = (bounds[of_node] for bounds in opened.runs)
+        first, last = (bounds[of_node] for bounds in opened.positions)
+        may_hold = (first_run <= run) & (run <= last_run) & (first <= positions[-1]) & (positions[0] <= last)
+        has_run = (first_run == run) | (last_run == run)
+        at = (*of_node[may_hold & has_run].tolist(), *of_node[may_hold & ~has_run].tolist())
+        return [opened.groups[index] for index in at]
 
-    def _of(self, node: int) -> _OfNode:
-        of_node = self._nodes.get(node)
-        if of_node is None:
-            low, high = self._node_bounds
-            at = np.flatnonzero((low <= node) & (node <= high))
-            of_node = self._nodes[node] = _OfNode([self._groups[index] for index in at.tolist()])
-        return of_node
+    def _at(self, node: int) -> Integers:
+        at = self._of_node.get(node)
+        if at is None:
+            first, last = self._opened.nodes
+            at = self._of_node[node] = np.flatnonzero((first <= node) & (node <= last))
+        return at
 
     @cached_property
-    def _groups(self) -> list[RecordRowGroup]:
+    def _opened(self) -> _Opened:
         groups = []
         for path in self._files:
             file = StoredFile(path, self._idle, self._repeated_texts)
@@ -209,28 +215,21 @@ class RecordRowGroups:
                 group = RecordRowGroup(file, number, self._stream)
                 if group.rows:
                     groups.append(group)
-        return groups
+        first, last = _bounds(groups, "run")
+        order = np.argsort(last.astype(float) - first, kind="stable")
+        groups = [groups[index] for index in order.tolist()]
+        return _Opened(
+            groups, _bounds(groups, "node"), (first[order], last[order]), _bounds(groups, _POSITION)
+        )
 
-    @cached_property
-    def _node_bounds(self) -> tuple[Integers, Integers]:
-        return _bounds(self._groups, "node")
 
+class _Opened(NamedTuple):
+    """Row groups, first those of few runs: they hold what they may. With the bounds of each, side by side."""
 
-class _OfNode:
-    """The row groups that may speak of a node, with the bounds of their runs and positions side by side."""
-
-    def __init__(self, groups: Sequence[RecordRowGroup]) -> None:
-        low, high = _bounds(groups, "run")
-        order = np.argsort(high.astype(float) - low, kind="stable")  # of few runs: they hold what they may
-        self.groups = [groups[at] for at in order.tolist()]
-        self._runs = low[order], high[order]
-        self._positions = _bounds(self.groups, _POSITION)
-
-    def near(self, run: int, low: int, high: int) -> list[RecordRowGroup]:
-        (first_run, last_run), (first, last) = self._runs, self._positions
-        at = np.flatnonzero((first_run <= run) & (run <= last_run) & (first <= high) & (low <= last))
-        has_run = (first_run[at] == run) | (last_run[at] == run)
-        return [self.groups[index] for index in (*at[has_run].tolist(), *at[~has_run].tolist())]
+    groups: Sequence[RecordRowGroup]
+    nodes: tuple[Integers, Integers]
+    runs: tuple[Integers, Integers]
+    positions: tuple[Integers, Integers]
 
 
 def _bounds(groups: Sequence[RecordRowGroup], name: str) -> tuple[Integers, Integers]:
