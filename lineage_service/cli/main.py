@@ -120,7 +120,7 @@ COMMANDS: dict[str, Entry] = {
     "explain": Entry(
         "lineage_service.cli.query.explain:command",
         "the few input rows that decided what a record is, also in loops",
-        _STORE,
+        (*_STORE, "kafka_bootstrap_servers", "kafka_config", "node_topic"),
         runs_command=True,
     ),
     "rows": Entry(

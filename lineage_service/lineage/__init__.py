@@ -32,6 +32,7 @@ from lineage_service.lineage.derivations import HowDerivation, HowFact, HowGraph
 from lineage_service.lineage.explained_rows import DemandedRow, ExplainedRow, InputRecord, WayRecord
 from lineage_service.lineage.explanations import (
     Explanation,
+    ExplanationCheck,
     ExplanationKind,
     ExplanationRule,
     ExplanationRuleName,
@@ -145,6 +146,7 @@ __all__ = [
     "ExplainedRow",
     "ExplainedSide",
     "Explanation",
+    "ExplanationCheck",
     "ExplanationKind",
     "ExplanationRule",
     "ExplanationRuleName",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from lineage_service.lineage.compared_explanations import ComparedExplanation
@@ -73,10 +73,36 @@ class Verification(Result):
     """How it was found that the job gives the start again on the rows alone."""
 
     runs: int = field(metadata=doc("How often the job ran."))
-    added: int = field(metadata=doc("How many of the rows are not among those that decided."))
+    added: int = field(
+        metadata=doc("How many of the rows were added to those that decided, and to demanded ones.")
+    )
     minimal: bool = field(
         metadata=doc("True: the job also ran without each of the rows, and did not give the start again.")
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplanationCheck(Result):
+    """What running the job has shown of these records, as it was recorded."""
+
+    checked_at: int = field(metadata=doc("When it was found: Unix time in ms."))
+    these_rows: bool = field(
+        metadata=doc(
+            "True: the job ran on exactly the rows of this answer. False: on others, so it says nothing of "
+            "these alone."
+        )
+    )
+    runs: int = field(metadata=doc("How often the job ran."))
+    minimal: bool = field(
+        metadata=doc("True: the job also ran without each of its rows, and did not give the start again.")
+    )
+    total: int = field(metadata=doc("On how many rows the job gave the start again."))
+    added: tuple[ExplainedRow, ...] = field(
+        metadata=doc("Those of them that are not among the rows of this answer, at most `limit`.")
+    )
+    added_total: int = field(metadata=doc("How many these are, listed or not."))
+    left_out_total: int = field(metadata=doc("How many rows of this answer the job did not have."))
+    notes: tuple[str, ...] = field(metadata=doc("What was said of it, in sentences."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +147,15 @@ class Explanation(Result):
     verified: Verification | None = field(
         default=None,
         metadata=doc(
-            "How it was found that these rows give the start again, with the kind `verified`; null of all "
-            "that this API answers, since it runs no job."
+            "How it was found that these rows give the start again, with the kind `verified`. The API runs "
+            "no job: it answers what a command has recorded of exactly these rows, and null without that."
+        ),
+    )
+    checks: tuple[ExplanationCheck, ...] = field(
+        default=(),
+        metadata=doc(
+            "What commands have recorded of these records, with the first page: checks of the rows of this "
+            "answer first, then the newest. At most ten."
         ),
     )
     reasons: tuple[str, ...] = field(metadata=doc("What is not known, and why it is not smaller."))
@@ -156,3 +189,10 @@ class Explanation(Result):
             omit_none=True,
         ),
     )
+
+    def unchecked(self) -> Explanation:
+        """The same without what running has shown: a `bound` where anything is not known."""
+        if self.kind != "verified":
+            return replace(self, checks=())
+        kind: ExplanationKind = "concise" if self.exact and not self.reasons else "bound"
+        return replace(self, kind=kind, verified=None, checks=())

@@ -42,6 +42,7 @@ def proved(
         concise = concise.joined(included)
     search = SufficientRows(chosen, asked, concise, needed, most_runs=runs, seconds=seconds)
     result = search.proved(is_minimal=is_minimal)
+    answer = _unchecked(answer)
     notes = [_sentence(note) for note in result.notes]
     if result.why_not:
         why_not = _sentence(f"Not verified: {result.why_not}")
@@ -62,6 +63,13 @@ def _given(value: GivenValue) -> dict[str, Any]:
     """A value of a function as an explanation lists what a program had of Spark."""
     name = f"{value.name} as it was then, in {value.operation}"
     return {"name": name, "call_site": value.call_site, "path": None, "results": None}
+
+
+def _unchecked(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Without what others have recorded before: it is no answer to what has run now."""
+    is_concise = answer["exact"] and not answer["reasons"]
+    kind = answer["kind"] if answer["kind"] != "verified" else "concise" if is_concise else "bound"
+    return {**answer, "kind": kind, "verified": None, "checks": []}
 
 
 def _listed(application: Application, rows: InputRows) -> list[dict[str, Any]]:

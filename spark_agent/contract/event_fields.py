@@ -282,4 +282,24 @@ EVENT_FIELDS: Mapping[str, Object] = {
     events.BATCH_COMMITTED: Object(
         required={"query": TEXT, "batch": NUMBER, "node": NODE, "offsets": MapOf(Anything())}
     ),
+    events.EXPLANATION_CHECKED: Object(
+        required={
+            "records": ListOf(
+                Object({"node": NODE, "split": SPLIT, "position": NUMBER}, {"run": RUN | None}),
+            ),
+            "rows": ListOf(
+                Object(
+                    {
+                        "node": NODE,
+                        "split": SPLIT,
+                        "positions": ListOf(TupleOf({"first": NUMBER, "count": NUMBER})),
+                    }
+                )
+            ),
+            "runs": NUMBER,
+            "added": NUMBER,
+            "minimal": BOOLEAN,
+        },
+        optional={"notes": TEXTS | None},
+    ),
 }

@@ -26,6 +26,7 @@ GAP = "gap"
 COLUMNS = "columns"
 DRIVER = "driver"
 BATCH_COMMITTED = "batch_committed"
+EXPLANATION_CHECKED = "explanation_checked"
 
 #: All say of a run what it did: its attempt was accepted; it may have filled a cache; a record made it fail.
 MANIFESTS = (RUN_COMMITTED, RUN_KEPT, RUN_FAILED)
@@ -33,7 +34,7 @@ MANIFESTS = (RUN_COMMITTED, RUN_KEPT, RUN_FAILED)
 #: Types that say `ignorable`: a reader that does not know them gives the same answers without them. Not so
 #: `gap` and `batch_committed`: without the first an answer claims too much, without the second it counts
 #: batches that never were.
-IGNORABLE = (ACTION_ENDED, ALIVE, RUN_FAILED, COLUMNS, DRIVER)
+IGNORABLE = (ACTION_ENDED, ALIVE, RUN_FAILED, COLUMNS, DRIVER, EXPLANATION_CHECKED)
 
 #: How an application ends, and how an action does.
 SUCCEEDED, FAILED = "succeeded", "failed"

@@ -385,6 +385,7 @@ export interface Explanation {
   exact: boolean;
   complete: boolean;
   verified: Verification | null;
+  checks: ExplanationCheck[];
   reasons: string[];
   next: string | null;
   same?: Meeting | null;
@@ -392,6 +393,19 @@ export interface Explanation {
   how?: string | null;
   how_graph?: HowGraph | null;
   compared?: ComparedExplanation | null;
+}
+
+/** What running the job has shown of these records, as it was recorded. */
+export interface ExplanationCheck {
+  checked_at: number;
+  these_rows: boolean;
+  runs: number;
+  minimal: boolean;
+  total: number;
+  added: ExplainedRow[];
+  added_total: number;
+  left_out_total: number;
+  notes: string[];
 }
 
 /** Why the explanation is smaller than the trace at an operation. */

@@ -18,7 +18,8 @@ from lineage_service.cli.query.compared_explanation import (
 from lineage_service.cli.query.demanded import add_demanded, demanded_of, show_demanded
 from lineage_service.cli.query.explained_pair import add_same, holders_of, pair_of, show_meeting
 from lineage_service.cli.query.output import Output, add_format_flags, plain, print_line, without_folders
-from lineage_service.cli.query.proved_explanation import add_proof_flags, is_proved, proof_lines, proved
+from lineage_service.cli.query.proved_explanation import add_proof_flags, is_proved, proved
+from lineage_service.cli.query.recorded_checks import proof_lines
 from lineage_service.cli.query.records import line_of
 from lineage_service.cli.query.start import add_application, add_page_flags, store_queries
 from lineage_service.cli.query.starts import add_starts, start_queries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +14,14 @@ from lineage_service.cli.job_flags import add_run_flags
 from lineage_service.cli.original_files import changed_inputs, input_paths, output_paths
 from lineage_service.cli.query.start import store_queries, whole_number
 from lineage_service.cli.stores import open_lineage
-from lineage_service.errors import InvalidQueryError
+from lineage_service.errors import InvalidQueryError, LineageError
+from lineage_service.kafka.sent_event import send_event
 from lineage_service.lineage import ExplainedRow, Explanation, Verification
 from lineage_service.newest_application import application_named
 from lineage_service.queries import ExplanationQuery, RowSetQuery, StartQuery
 from lineage_service.replays.arrival import Arrival
 from lineage_service.replays.errors import ReplayError
+from lineage_service.replays.explain.checked_event import checked_event
 from lineage_service.replays.explain.proofs import Proof, Proofs
 from lineage_service.replays.explain.saved_job import save_job
 from lineage_service.replays.explain.sufficient_rows import ProofRequest
@@ -32,7 +35,7 @@ from lineage_service.store.flow_store import existing_store
 from lineage_service.tracing.query.row_extraction import Extraction
 from lineage_service.tracing.query.service import LineageQueries
 
-__all__ = ["add_proof_flags", "is_proved", "proof_lines", "proved"]
+__all__ = ["add_proof_flags", "is_proved", "proved"]
 
 _REFUSED, _NOT_REACHED, _INTERRUPTED = 1, 3, 130
 _PROVED = "say which command runs the job, behind two dashes: -- spark-submit job.py"
@@ -107,8 +110,27 @@ def proved(
         notes = [] if changed is None else [changed]
         if options.save is not None and proof.extraction is not None:
             notes += _with_job(original, options.save, proof, options)
-        answer = _answer(queries, explanation, proof, query.limit, notes)
+        # What others have recorded before is no answer to what this command has run.
+        answer = _answer(queries, explanation.unchecked(), proof, query.limit, notes)
+        if answer.verified is not None and changed is None:
+            _record(settings, queries, application_id, query, proof)
     return answer, _REFUSED if proof.is_refused else 0 if answer.verified else _NOT_REACHED
+
+
+def _record(
+    settings: Settings,
+    queries: LineageQueries,
+    application_id: str,
+    query: ExplanationQuery,
+    proof: Proof,
+) -> None:
+    """For others, by way of Kafka. Where that fails, one line says so."""
+    try:
+        records = queries.positions(application_id, query.starts)
+        message = checked_event(application_id, records, proof, int(time.time() * 1000))
+        send_event(settings, application_id, message)
+    except LineageError as error:
+        sys.stderr.write(f"lineage: not recorded, so others do not see that it is verified: {error}\n")
 
 
 def _proofs(
@@ -239,14 +261,3 @@ def _of_extraction(extraction: Extraction, folder: Path) -> Iterator[str]:
     files = "1 file" if len(extraction.files) == 1 else f"{len(extraction.files):,} files"
     yield f"the rows are saved in {files} below {folder.absolute()}"
     yield from (f"not saved: {what}: {why}" for what, why in extraction.left_out.items())
-
-
-def proof_lines(explanation: Explanation) -> Iterator[str]:
-    """What running has shown, for people."""
-    verified = explanation.verified
-    if verified is None:
-        return
-    runs = "1 run" if verified.runs == 1 else f"{verified.runs:,} runs"
-    added = "nothing" if not verified.added else f"{verified.added:,} row{'' if verified.added == 1 else 's'}"
-    minimal = "; none of them can be left out" if verified.minimal else ""
-    yield f"verified: the job gives it again on these rows alone; {runs}, {added} added{minimal}"

@@ -34,7 +34,7 @@ def compared_with(
         gone_total=len(gone),
         new=new[: query.limit],
         new_total=len(new),
-        exact=explanation.kind == of_other.kind == "concise",
+        exact=explanation.unchecked().kind == of_other.unchecked().kind == "concise",
         complete=explanation.complete and of_other.complete,
         reasons=(),
     )

@@ -14,6 +14,7 @@ from lineage_service.lineage import (
     MeetingSide,
     Node,
     Record,
+    Verification,
 )
 from lineage_service.queries import ExplanationQuery, TraceQuery
 from lineage_service.testing.memory.decisions import decisive
@@ -46,8 +47,13 @@ def explanation_of(index: LineageIndex, query: ExplanationQuery) -> Explanation:
     first = skipped(query.cursor)
     counts = [node.records for node in sources if node.node_id in behind]
     exact = all(index.records[hash_][0].exact for hash_ in seen)
+    checks = () if query.demanded else lineage.checks
+    of_these = next((check for check in checks if check.these_rows), None)
+    verified = None
+    if of_these is not None:
+        verified = Verification(runs=of_these.runs, added=of_these.added_total, minimal=of_these.minimal)
     return Explanation(
-        kind="concise" if exact and lineage.winners else "bound",
+        kind="verified" if of_these else "concise" if exact and lineage.winners else "bound",
         application_id=application.application_id,
         name=application.name,
         starts=tuple(trace_starts(index, start_node, starts, trace)),
@@ -75,6 +81,8 @@ def explanation_of(index: LineageIndex, query: ExplanationQuery) -> Explanation:
         ),
         exact=exact,
         complete=application.complete,
+        verified=verified,
+        checks=checks if is_first else (),
         reasons=() if lineage.winners else (_NO_WINNERS,),
         next=str(first + query.limit) if first + query.limit < len(rows) else None,
         demanded=demanded_rows(index, query, starts) if query.demanded and is_first else None,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from lineage_service.errors import InvalidQueryError, NotFoundError
 from lineage_service.lineage import (
     Application,
+    ExplanationCheck,
     ExplanationTurn,
     Failure,
     Flow,
@@ -27,7 +28,8 @@ class MemoryLineage:
 
     `records` are by node id, in order. `flows` need not be sorted. `values` are the captured ones; a record's
     own `value` is ignored, because a result carries it only when it was asked for. `winners` are the inputs
-    that merges gave back, by the hash of what came out. `turns` are those of every explanation.
+    that merges gave back, by the hash of what came out. `turns` are those of every explanation,
+    `checks` those of every one without demanded rows.
     """
 
     application: Application
@@ -41,6 +43,7 @@ class MemoryLineage:
     properties: tuple[SharedProperty, ...] = ()
     winners: Mapping[str, str] = field(default_factory=dict)
     turns: tuple[ExplanationTurn, ...] = ()
+    checks: tuple[ExplanationCheck, ...] = ()
 
 
 @dataclass(slots=True)

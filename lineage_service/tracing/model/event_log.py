@@ -44,6 +44,8 @@ class EventLog:
     cache_events: dict[int, Event] = field(default_factory=dict)
     #: Task runs that an error has ended.
     failed: dict[int, FailedRun] = field(default_factory=dict)
+    #: What was found by running the job on rows that explain something.
+    checked: list[Event] = field(default_factory=list)
     persisted_nodes: set[int] = field(default_factory=set)
     reports_persisted: bool = False
 
@@ -112,6 +114,10 @@ class EventLog:
     def on_persisted(self, event: Event) -> None:
         self.persisted_nodes.add(event["node"])
 
+    def on_checked(self, event: Event) -> None:
+        if event not in self.checked:
+            self.checked.append(event)
+
     # -- values --------------------------------------------------------------------------------------
 
     def _node(self, number: int, event: Event) -> TopologyNode:
@@ -151,6 +157,7 @@ _HANDLERS: Mapping[str, Callable[[EventLog, Event], None]] = {
     contract.RUN_KEPT: EventLog.on_cached,
     contract.RUN_FAILED: EventLog.on_failed,
     contract.PERSISTED: EventLog.on_persisted,
+    contract.EXPLANATION_CHECKED: EventLog.on_checked,
 }
 
 

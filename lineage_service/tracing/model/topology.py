@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from lineage_service.tracing.model.elements import FailedRun, Link, TaskRun, TopologyNode
 from spark_agent import contract
@@ -46,6 +47,8 @@ class Topology:
     limited: frozenset[int] = frozenset()
     #: Runs that an error has ended. They are among `runs` only where a trace is to begin in them.
     failed: Mapping[int, FailedRun] = field(default_factory=dict, repr=False)
+    #: Events that say on which rows a job gave which records again.
+    checked: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
     #: Operators of queries that were not followed: none of their nodes has records.
     unfollowed: frozenset[int] = frozenset()
 

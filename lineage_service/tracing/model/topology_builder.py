@@ -118,6 +118,7 @@ def read_topology(
         groups=stand_ins.groups,
         limited=frozenset(limited),
         failed=_with_stored(log.failed, receipts),
+        checked=tuple(log.checked),
         unfollowed=_unfollowed(nodes, children),
     )
 

@@ -60,7 +60,7 @@ class ComparedExplanations:
             gone_total=len(gone),
             new=tuple(new[: query.limit]),
             new_total=len(new),
-            exact=own.kind == other.kind == "concise" and not reasons,
+            exact=own.unchecked().kind == other.unchecked().kind == "concise" and not reasons,
             complete=own.complete and other.complete,
             reasons=tuple(reasons),
         )

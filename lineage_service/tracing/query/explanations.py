@@ -16,14 +16,17 @@ import numpy as np
 from lineage_service.errors import InvalidQueryError, TimeBudgetError
 from lineage_service.lineage import (
     Explanation,
+    ExplanationCheck,
     ExplanationRule,
+    Verification,
 )
 from lineage_service.queries import ExplanationQuery, TraceQuery
 from lineage_service.tracing.columns.time_budget import time_budget
 from lineage_service.tracing.explain import explainer, explanation
+from lineage_service.tracing.explain.checks import Check, checks_of
 from lineage_service.tracing.explain.how import how
 from lineage_service.tracing.explain.meeting_point import Rows
-from lineage_service.tracing.files.decompression import Check
+from lineage_service.tracing.files import decompression
 from lineage_service.tracing.query.demanded_rows import DemandedRows, check_demanded
 from lineage_service.tracing.query.explained_records import ExplainedRecords, Place
 from lineage_service.tracing.query.failures import FailureReader
@@ -47,6 +50,7 @@ __all__ = ["ExplanationReader"]
 
 #: What counting the rows of a plain trace may take: the count only stands beside.
 PLAIN_SECONDS = 1.0
+_MOST_CHECKS = 10
 _CURSOR = re.compile(r"([0-9]{1,10}):([0-9]{1,10}):([0-9]{1,18})")
 
 
@@ -98,6 +102,13 @@ class ExplanationReader:
                     beside |= shown_how(shown, how(opened.snapshot, starts, check))
                 if is_first and query.demanded:
                     beside["demanded"] = demanded.shown(shown)
+                checks = checks_of(opened.graph.topology.checked, starts, explained.rows)
+                if is_first:
+                    beside["checks"] = tuple(
+                        _shown_check(shown, one, query.limit) for one in checks[:_MOST_CHECKS]
+                    )
+                if checks and checks[0].is_of_these_rows:
+                    beside |= {"kind": "verified", "verified": _verification(checks[0])}
                 turns = tuple(map(shown.turn, explained.turns)) if is_first else ()
                 is_counted = query.plain and is_first
                 plain = self._plain_total(opened, asked, starts, check) if is_counted else None
@@ -114,7 +125,7 @@ class ExplanationReader:
         ]
         exact = explained.exact and not doubts.reasons
         return Explanation(
-            kind="concise" if exact and explained.is_captured else "bound",
+            kind=beside.pop("kind", "concise" if exact and explained.is_captured else "bound"),
             application_id=application.application_id,
             name=application.name,
             starts=tuple(named),
@@ -133,7 +144,7 @@ class ExplanationReader:
         )
 
     def _plain_total(
-        self, opened: Opened, query: TraceQuery, starts: Sequence[Position], check: Check
+        self, opened: Opened, query: TraceQuery, starts: Sequence[Position], check: decompression.Check
     ) -> int | None:
         """The input records of a plain trace; None if they were not counted, which fails no query."""
         until = monotonic() + PLAIN_SECONDS
@@ -157,7 +168,7 @@ class _NoTimeLeft(Exception):
     """The part of the time for the plain trace is spent."""
 
 
-def _ended_at(until: float, check: Check) -> Check:
+def _ended_at(until: float, check: decompression.Check) -> decompression.Check:
     def check_both() -> None:
         check()
         if monotonic() >= until:
@@ -175,6 +186,24 @@ def _rule(opened: Opened, rule: explanation.Rule) -> ExplanationRule:
         rule=rule.rule,
         kept=rule.kept,
         of=rule.of,
+    )
+
+
+def _verification(check: Check) -> Verification:
+    return Verification(runs=check.runs, added=check.added_by_runs, minimal=check.is_minimal)
+
+
+def _shown_check(shown: ExplainedRecords, check: Check, limit: int) -> ExplanationCheck:
+    return ExplanationCheck(
+        checked_at=check.time,
+        these_rows=check.is_of_these_rows,
+        runs=check.runs,
+        minimal=check.is_minimal,
+        total=check.total,
+        added=shown.rows(_page(check.added, None, limit)[0]),
+        added_total=check.added_total,
+        left_out_total=check.left_out,
+        notes=check.notes,
     )
 
 

@@ -47,6 +47,7 @@ from lineage_service.queries import (
     RowQuery,
     RowSetQuery,
     SlowQuery,
+    StartQuery,
     SuspectsQuery,
     TraceQuery,
 )
@@ -269,6 +270,14 @@ class LineageQueries:
 
     def contrast(self, application_id: str, query: ContrastQuery) -> Contrast:
         return self._contrasts.contrast(self._applications.open(application_id), query)
+
+    def positions(self, application_id: str, starts: Sequence[StartQuery]) -> list[Position]:
+        """The records of these starts, in the runs that hold them. Raises NotFoundError, TimeBudgetError."""
+        query = TraceQuery(direction="backward", starts=tuple(starts), across=False)
+        opened, begin = self._starts.opened(application_id, query)
+        cursor = opened.snapshot.cursor()
+        with time_budget(cursor, self._time_budget_s) as check:
+            return [*begin, *self._starts.named(opened, cursor, query, check)]
 
     def _positions_named(self, opened: Opened, query: TraceQuery, check: Check) -> list[Position]:
         return self._starts.named(opened, None, query, check)

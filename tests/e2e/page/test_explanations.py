@@ -14,6 +14,7 @@ pytest.importorskip("playwright")
 from playwright.sync_api import expect
 
 from lineage_api.app import create_app
+from lineage_service.lineage import ExplainedRow, ExplanationCheck
 from lineage_service.testing.queries import MemoryQueries
 from tests.support.decided_labels import APP, SINK, labels
 from tests.support.e2e.browser import opened, served, violations
@@ -168,3 +169,52 @@ def test_a_search_for_a_key_that_is_not_there_leads_to_where_it_ended(browser):
         page.goto(f"{address}#/app/{APP}/absence?node=1&key=1")
         expect(page.get_by_role("alert")).to_contain_text("has records with the key '1'")
         page.errors.clear()  # the browser's own words for the 400
+
+
+def test_what_was_verified_has_its_mark_and_rows_that_were_added_are_listed(browser):
+    other = ExplainedRow(
+        node_id=f"{APP}#0",
+        name="textFile",
+        record_id="read#0#1",
+        path="/data/edges.csv",
+        row=1,
+        line=2,
+        text="1,<b>23",
+        warning=None,
+    )
+    of_these = ExplanationCheck(
+        checked_at=1_732_187_000_000,
+        these_rows=True,
+        runs=2,
+        minimal=True,
+        total=1,
+        added=(),
+        added_total=0,
+        left_out_total=0,
+        notes=(),
+    )
+    of_others = replace(of_these, these_rows=False, total=2, added=(other,), added_total=1, minimal=False)
+    lineage = replace(labels(), checks=(of_these, of_others))
+    with (
+        served(create_app(MemoryQueries([lineage]))) as address,
+        opened(browser, reduced_motion="reduce") as page,
+    ):
+        page.goto(f"{address}#/app/{APP}/explanation?{START}")
+        mark = page.locator(".verified")
+        expect(mark).to_contain_text("✓ Verified on 21 Nov 2024")
+        expect(mark).to_contain_text("on these rows alone; 2 runs; none of them can be left out")
+        others = page.locator(".other-rows")
+        expect(others.locator("summary")).to_contain_text("of other rows: 2 rows, 1 of them not among these")
+        others.locator("summary").click()
+        expect(others.locator("code")).to_have_text("1,<b>23")
+        page.get_by_text("Save as a reproduction").click()
+        expect(page.locator(".reproduction code")).to_have_text(
+            [
+                f'lineage explain {APP} "write#0#0" --node {SINK} {flags}--save repro -- YOUR COMMAND'
+                for flags in ("--sufficient ", "--minimal ", "")
+            ]
+        )
+        assert violations(page) == []
+        page.goto(f"{address}#/app/{APP}/explanation?{START}&with=%2Fdata%2Fedges.csv%3A3")
+        expect(page.get_by_label("Rows that must be among them", exact=True)).to_be_visible()
+        expect(page.locator(".verified")).to_have_count(0)

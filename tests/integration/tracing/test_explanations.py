@@ -381,3 +381,76 @@ def test_what_cannot_be_understood_is_an_error_in_words(
 ) -> None:
     with pytest.raises(error, match=said):
         stored(tmp_path).explanation(APP, query)
+
+
+def recorded(folder: Path, positions: list[list[int]], *, at: int = 1 << 42, **fields: Any) -> LineageQueries:
+    """As `stored` has it, with one more event: a job gave the first record again on these rows."""
+    queries = stored(folder, winners=[(0, 1), (1, 2)])
+    record = {"node": SINK, "split": 0, "position": 0, "run": RUN}
+    said = {
+        "records": [record],
+        "rows": [{"node": SOURCE, "split": 0, "positions": positions}],
+        "runs": 3,
+        "added": 0,
+        "minimal": False,
+    }
+    checked = event(contract.EXPLANATION_CHECKED, time=at, **{**said, **fields})
+    store = DeltaFlowStore(folder / "flows")
+    store.write_events(event_batch("group/node-0", messages(checked, first=100)))
+    store.write_events(event_batch("group/node-0", messages(checked, first=200)))  # sent twice
+    return queries
+
+
+def asked(offset: int = 0, **fields: Any) -> ExplanationQuery:
+    return ExplanationQuery(starts=(StartQuery(node=str(SINK), partition=0, offset=offset),), **fields)
+
+
+def test_rows_that_were_run_are_verified_and_no_others(tmp_path: Path) -> None:
+    queries = recorded(tmp_path, [[1, 1]], notes=["close"])
+    explanation = queries.explanation(APP, asked())
+    assert explanation.kind == "verified"
+    assert explanation.verified is not None
+    assert (explanation.verified.runs, explanation.verified.minimal) == (3, False)
+    [check] = explanation.checks
+    assert (check.these_rows, check.checked_at, check.total, check.notes) == (True, 1 << 42, 1, ("close",))
+    assert (check.added, check.added_total, check.left_out_total) == ((), 0, 0)
+    demanded = StartQuery(node=str(SOURCE), partition=0, offset=3)
+    others = {
+        "another record": asked(1),
+        "two records": ExplanationQuery(starts=(*asked().starts, *asked(1).starts)),
+        "further rows": asked(demanded=(demanded,)),
+    }
+    for name, query in others.items():
+        explanation = queries.explanation(APP, query)
+        assert (explanation.kind, explanation.verified) == ("concise", None), name
+    [check] = explanation.checks
+    assert (check.these_rows, check.left_out_total, check.added_total) == (False, 1, 0)
+    assert queries.application(APP).complete
+
+
+def test_what_was_verified_with_further_rows_names_these(tmp_path: Path) -> None:
+    queries = recorded(tmp_path, [[0, 2], [3, 1]], added=2, minimal=True)
+    explanation = queries.explanation(APP, asked())
+    assert (explanation.kind, explanation.verified) == ("concise", None)
+    [check] = explanation.checks
+    assert [row.text for row in check.added] == ["1,17", "1,90"]
+    assert (check.these_rows, check.total, check.added_total, check.minimal) == (False, 3, 2, True)
+    first = StartQuery(node=str(SOURCE), partition=0, offset=0)
+    last = StartQuery(node=str(SOURCE), partition=0, offset=3)
+    explanation = queries.explanation(APP, asked(demanded=(first, last)))
+    assert explanation.kind == "verified"
+    assert explanation.verified is not None
+    assert explanation.verified.added == 2
+    assert queries.explanation(APP, asked(demanded=(first, last), limit=1, cursor="0:0:1")).checks == ()
+
+
+def test_a_check_of_a_record_that_another_run_computed_says_nothing(tmp_path: Path) -> None:
+    record = {"node": SINK, "split": 0, "position": 0}
+    for number, run in enumerate((RUN + 1, RUN, None)):
+        queries = recorded(tmp_path / str(number), [[1, 1]], records=[{**record, "run": run}])
+        assert queries.explanation(APP, asked()).kind == ("concise" if run == RUN + 1 else "verified")
+
+
+def test_what_claims_to_have_more_rows_than_anybody_sends_is_left_alone(tmp_path: Path) -> None:
+    queries = recorded(tmp_path, [[0, 1 << 50]])
+    assert queries.explanation(APP, asked()).checks == ()

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from lineage_service.queries import StartQuery
 from tests.support.spark import looped_program as looped
 from tests.support.spark.replay_bench import Answer, ReplayBench, replay_bench, row_of, state_of
 
@@ -147,6 +148,12 @@ def test_words_of_one_document_are_explained_by_few_of_many_documents(
     rows = [entry["text"] for entry in answer.json["rows"]]
     assert own_words_of(rows)[largest] == 1
     assert (folder / "documents.txt").read_text().splitlines() == rows
+    path, _, line = row.rpartition(":")
+    [check] = bench.checks_of(own, StartQuery(path=path, row=int(line) - 1))
+    assert (check.total, check.runs) == (answer.json["total"], answer.json["verified"]["runs"])
+    assert check.added_total == answer.json["verified"]["added"]
+    assert not check.these_rows
+    assert {entry.text for entry in check.added} <= set(rows)
     for _ in range(2):
         ended = run_saved(bench, folder)
         assert ended.returncode == 0, ended.stderr

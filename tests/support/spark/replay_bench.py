@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lineage_service.errors import UnknownApplicationError
-from lineage_service.queries import RecordQuery, TraceQuery
+from lineage_service.lineage import ExplanationCheck
+from lineage_service.queries import ExplanationQuery, RecordQuery, StartQuery, TraceQuery
 from lineage_service.tracing.query.service import LineageQueries
 from tests.support.consumers import Bench, bench_of, wait_until
 
@@ -59,6 +60,8 @@ class ReplayBench:
             "PYSPARK_PYTHON": sys.executable,
             "LINEAGE_HOME": str(self.home),
             "LINEAGE_STORE": str(self._bench.folder / "flows"),
+            "LINEAGE_KAFKA_BOOTSTRAP_SERVERS": self._bench.servers,
+            "LINEAGE_NODE_TOPIC": self._bench.node_topic,
         }
 
     def run(self, *words: str, environment: Mapping[str, str] | None = None) -> Answer:
@@ -72,6 +75,17 @@ class ReplayBench:
             timeout=DEADLINE_S,
         )
         return Answer(ended.returncode, ended.stdout, ended.stderr)
+
+    def checks_of(self, application_id: str, start: StartQuery) -> tuple[ExplanationCheck, ...]:
+        """What was recorded of a record, once something is."""
+        queries = LineageQueries(self._bench.store, time_budget_s=60)
+        query = ExplanationQuery(starts=(start,), plain=False)
+
+        def checks() -> tuple[ExplanationCheck, ...]:
+            return queries.explanation(application_id, query).checks
+
+        wait_until(lambda: bool(checks()), self._bench.processes[0])
+        return checks()
 
     def job(self, *words: str) -> str:
         """The id of the application that a job was, once all of its lineage is stored."""

@@ -7,6 +7,7 @@ import {
   isAsked,
   questionsIn,
   questionsQuery,
+  reproductionLines,
   startParameters,
 } from "./questions";
 
@@ -83,4 +84,17 @@ test.each([
   ],
 ])("a terminal asks the same: %s", (query, line) => {
   expect(explainCommand(routeOf(query))).toBe(line);
+});
+
+test("a reproduction has the demanded rows, and saves nothing without a run then", () => {
+  const linesOf = (query: string) => reproductionLines(routeOf(query)).map(([, line]) => line);
+  expect(linesOf("path=/out/p&row=3&how=1&compare=b")).toEqual([
+    "lineage explain a /out/p:4 --sufficient --save repro -- YOUR COMMAND",
+    "lineage explain a /out/p:4 --minimal --save repro -- YOUR COMMAND",
+    "lineage explain a /out/p:4 --save repro -- YOUR COMMAND",
+  ]);
+  expect(linesOf("path=/out/p&row=3&with=/in:7")).toEqual([
+    "lineage explain a /out/p:4 --with /in:7 --sufficient --save repro -- YOUR COMMAND",
+    "lineage explain a /out/p:4 --with /in:7 --minimal --save repro -- YOUR COMMAND",
+  ]);
 });

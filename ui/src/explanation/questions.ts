@@ -5,6 +5,7 @@
 //   compare=APP2                 what another run of the job has in its place; compare-start= names the record there
 
 import { markOf, startNamed } from "../marks";
+import { YOUR_COMMAND } from "../reruns";
 import type { ExplanationRoute, Start } from "../route";
 import { filled, lineWith, shellWord, startWords } from "../words";
 
@@ -92,4 +93,25 @@ export function explainCommand({
   const pair = ["--same", name, questions.same].map(shellWord).join(" ");
   const node = "key" in start ? filled({ node: start.node }) : [];
   return `${lineWith(["explain", application], [...node, ...others])} ${pair}${how}`;
+}
+
+/** Commands that run the job on these rows, each with what it does. The folder is the reader's to name. */
+export function reproductionLines({
+  application,
+  start,
+  query,
+}: Pick<ExplanationRoute, "application" | "start" | "query">): [caption: string, line: string][] {
+  const { demanded } = questionsIn(query);
+  const asked = new URLSearchParams(demanded.map((row) => ["with", row]));
+  const line = explainCommand({ application, start, query: asked });
+  const lines: [string, string][] = [
+    [
+      "Run the job on these rows, add rows until it comes out again, and save them",
+      `${line} --sufficient --save repro`,
+    ],
+    ["Leave out each row that is not needed, too", `${line} --minimal --save repro`],
+  ];
+  // Demanded rows are no rows that decided: of these alone nothing is saved without a run.
+  if (demanded.length === 0) lines.push(["Save the rows that decided, and run nothing", `${line} --save repro`]);
+  return lines.map(([caption, text]) => [caption, `${text} ${YOUR_COMMAND}`]);
 }

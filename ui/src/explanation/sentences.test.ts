@@ -3,12 +3,14 @@ import type {
   ComparedExplanation,
   ExplainedRow,
   Explanation,
+  ExplanationCheck,
   ExplanationRule,
   ExplanationTurn,
   Meeting,
   Record,
 } from "../api";
 import {
+  checkText,
   differenceText,
   keptText,
   loopsOf,
@@ -42,6 +44,7 @@ const explanation = (more: Partial<Explanation> = {}): Explanation => ({
   exact: true,
   complete: true,
   verified: null,
+  checks: [],
   reasons: [],
   next: null,
   ...more,
@@ -166,4 +169,25 @@ test("how many rows differ in another run", () => {
   const compared = { same: 3, gone_total: 1, new_total: 1000 } as ComparedExplanation;
   expect(differenceText(compared)).toBe("3 rows are the same, 1 gone, 1,000 new");
   expect(differenceText({ ...compared, same: 1 })).toBe("1 row is the same, 1 gone, 1,000 new");
+});
+
+test("what was verified, of these rows or of others", () => {
+  const check: ExplanationCheck = {
+    checked_at: Date.parse("2026-11-27T16:04:00"),
+    these_rows: true,
+    runs: 2,
+    minimal: false,
+    total: 4,
+    added: [],
+    added_total: 0,
+    left_out_total: 0,
+    notes: [],
+  };
+  const text = checkText(check);
+  expect(text).toMatch(/^Verified on .*2026.*: the job gives it again on these rows alone; 2 runs$/);
+  expect(checkText({ ...check, runs: 1, minimal: true })).toMatch(/; 1 run; none of them can be left out$/);
+  const others = { ...check, these_rows: false, added_total: 2, left_out_total: 1 };
+  expect(checkText(others)).toMatch(
+    /of other rows: 4 rows, 2 of them not among these, without 1 row of these; 2 runs$/,
+  );
 });

@@ -1,7 +1,15 @@
 // What is said of an explanation, in words. Pure.
 
-import type { ComparedExplanation, ExplainedRow, Explanation, ExplanationRule, ExplanationTurn, Meeting } from "../api";
-import { callSite, count, nodeNumber, number } from "../format";
+import type {
+  ComparedExplanation,
+  ExplainedRow,
+  Explanation,
+  ExplanationCheck,
+  ExplanationRule,
+  ExplanationTurn,
+  Meeting,
+} from "../api";
+import { callSite, count, nodeNumber, number, time } from "../format";
 import { filePlace, readable, shortened, textOf } from "../trace/texts";
 
 const TITLE_CHARACTERS = 120;
@@ -105,3 +113,15 @@ export const sidesText = ({ a, b, both_total: both }: Meeting): string =>
 /** "3 rows are the same, 1 gone, 1 new". */
 export const differenceText = ({ same, gone_total: gone, new_total: fresh }: ComparedExplanation): string =>
   `${count(same, "row")} ${same === 1 ? "is" : "are"} the same, ${number(gone)} gone, ${number(fresh)} new`;
+
+/** What was verified, when, and by how many runs. Of other rows than those of the answer: of which. */
+export function checkText(check: ExplanationCheck): string {
+  const work = `${count(check.runs, "run")}${check.minimal ? "; none of them can be left out" : ""}`;
+  if (check.these_rows)
+    return `Verified on ${time(check.checked_at)}: the job gives it again on these rows alone; ${work}`;
+  const lacking = check.left_out_total > 0 ? `, without ${count(check.left_out_total, "row")} of these` : "";
+  return (
+    `Verified on ${time(check.checked_at)} of other rows: ${count(check.total, "row")}, ` +
+    `${number(check.added_total)} of them not among these${lacking}; ${work}`
+  );
+}

@@ -24,12 +24,14 @@ import {
   turnText,
   untilText,
 } from "./sentences";
+import { checksOf } from "./checks";
 import { comparedOf } from "./compared";
 import { demandedOf } from "./demanded";
 import { makeQuestionForm } from "./form";
 import { howOf } from "./how";
 import { pairOf } from "./pair";
 import { explanationParameters, startParameters } from "./questions";
+import { reproductionOf } from "./reproduction";
 import { rowOf } from "./rows";
 import { extentSwitch } from "./switch";
 
@@ -62,7 +64,7 @@ export function explanationView(
       context.named(application, explanation.name);
       replace(heading, ...headingOf(explanation));
       const plain = h("span", { class: "soft" });
-      replace(results, ...resultOf(explanation, route, plain));
+      replace(results, ...resultOf(explanation, route, plain), reproductionOf(explanation, route, context.announce));
       context.announce(sizeText(explanation));
       await showPlain(route, plain, signal);
     } catch (error) {
@@ -113,6 +115,7 @@ function resultOf(explanation: Explanation, route: ExplanationRoute, plain: HTML
   return [
     explanation.same && pairOf(application, explanation.same),
     h("p", { class: "size" }, h("strong", {}, sizeText(explanation)), plain),
+    checksOf(application, explanation),
     explanation.kind === "bound" && notice("caution", BOUND),
     explanation.given.map((values) => givenOf(application, values)),
     !explanation.complete && notice("caution", "The lineage is not complete: rows may be missing."),

@@ -6,6 +6,7 @@ What a job's driver would do, a script does by hand.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +14,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from lineage_service.cli import main
+from lineage_service.cli.query import proved_explanation
+from lineage_service.decode.batches import event_batch
+from lineage_service.kafka.errors import BrokerUnavailableError
+from lineage_service.store.flow_store import DeltaFlowStore
 from tests.support.file_applications import APP, questions_of, splits_of
+from tests.support.lineage_messages import messages
 
 LINES = ["Graz,1.5", "Linz,2", "Wien,3", "Bern,4"]
 #: Copies its input as the agent would; `ACT` is a line of its own.
@@ -40,24 +46,42 @@ class Job(NamedTuple):
     folder: Path
     input: Path
     output: Path
+    #: What went to Kafka.
+    sent: list[bytes]
+
+    def asked(self, *words: str) -> int:
+        """Of what is stored, with nothing run."""
+        return main.main(["explain", APP, *words, *self.flags])
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        return "--home", str(self.folder / "home"), "--store", str(self.folder / "flows")
 
     def explain(self, *words: str, act: str = "") -> int:
         path = self.folder / "job.py"
         path.write_text(JOB.replace("INPUT", repr(str(self.input))).replace("ACT", act))
-        flags = ("--home", str(self.folder / "home"), "--store", str(self.folder / "flows"))
-        flags += ("--trace-seconds", "1")
+        flags = (*self.flags, "--trace-seconds", "1")
         return main.main(["explain", APP, *words, *flags, "--json", "--", sys.executable, str(path)])
 
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-    made = Job(tmp_path, tmp_path / "in.csv", tmp_path / "out" / "part-00000")
+    made = Job(tmp_path, tmp_path / "in.csv", tmp_path / "out" / "part-00000", [])
+    monkeypatch.setattr(
+        proved_explanation, "send_event", lambda _settings, _app, message: made.sent.append(message)
+    )
     made.output.parent.mkdir()
     for path in (made.input, made.output):
         path.write_text("".join(f"{line}\n" for line in LINES))
     questions_of(tmp_path, splits_of(made.input), [len(LINES)], written=splits_of(made.output))
     return made
+
+
+def recorded(job: Job) -> None:
+    """What went to Kafka is stored."""
+    store = DeltaFlowStore(job.folder / "flows")
+    store.write_events(event_batch("group/node-0", messages(*job.sent, first=1_000)))
 
 
 def answer_of(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
@@ -82,6 +106,54 @@ def test_a_row_that_comes_out_of_its_rows_and_of_the_saved_files_is_verified(
     assert 'ln -s "$here"/in.csv' in script
 
 
+def test_what_was_verified_is_seen_by_who_asks_later(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    assert job.explain(f"{job.output}:2", "--sufficient") == 0
+    assert len(job.sent) == 1
+    recorded(job)
+    capsys.readouterr()
+    assert job.asked(f"{job.output}:2") == 0
+    printed = capsys.readouterr().out
+    assert re.search(
+        r"^verified on \d{4}-\d\d-\d\d \d\d:\d\d UTC: the job gives it again on these rows alone; "
+        r"2 runs, nothing added$",
+        printed,
+        re.MULTILINE,
+    )
+    assert job.asked(f"{job.output}:2", "--json") == 0
+    answer = answer_of(capsys)
+    assert (answer["kind"], answer["verified"]["runs"]) == ("verified", 2)
+    assert job.asked(f"{job.output}:3", "--json") == 0
+    answer = answer_of(capsys)
+    assert (answer["kind"], answer["verified"], answer["checks"]) == ("concise", None, [])
+    assert job.explain(f"{job.output}:2", "--sufficient", act="lines = []") == 3
+    answer = answer_of(capsys)
+    assert (answer["kind"], answer["verified"], answer["checks"]) == ("concise", None, [])
+
+
+def test_nothing_is_recorded_of_inputs_that_have_changed(
+    job: Job, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job.input.write_text(job.input.read_text() + "Rom,9\n")
+    assert job.explain(f"{job.output}:2", "--sufficient", "--anyway") == 0
+    assert (answer_of(capsys)["kind"], job.sent) == ("verified", [])
+
+
+def test_a_broker_that_is_away_is_one_line_and_the_answer_stays(
+    job: Job, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise BrokerUnavailableError("no Kafka broker at 127.0.0.1:1 took it (timed out)")
+
+    monkeypatch.setattr(proved_explanation, "send_event", refuse)
+    assert job.explain(f"{job.output}:2", "--sufficient") == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["kind"] == "verified"
+    assert printed.err.splitlines()[-1] == (
+        "lineage: not recorded, so others do not see that it is verified: "
+        "no Kafka broker at 127.0.0.1:1 took it (timed out)"
+    )
+
+
 @pytest.mark.thorough
 def test_rows_are_added_until_it_comes_out_and_left_out_again(
     job: Job, capsys: pytest.CaptureFixture[str]
@@ -90,6 +162,11 @@ def test_rows_are_added_until_it_comes_out_and_left_out_again(
     assert job.explain(f"{job.output}:2", "--sufficient", act=act) == 0
     answer = answer_of(capsys)
     assert (answer["kind"], answer["total"], answer["verified"]["added"]) == ("verified", 4, 3)
+    recorded(job)
+    assert job.asked(f"{job.output}:2") == 0
+    printed = capsys.readouterr().out
+    assert "of other rows: 4 rows, 3 of them not among these; " in printed
+    assert f"  + {job.input}:4  Bern,4" in printed
     assert any("all of their rows are meant" in reason for reason in answer["reasons"])
     waited = (
         "Repair: all rows of the inputs were read: the lineage of the replay was not in the store after 1 s"
