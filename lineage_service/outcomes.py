@@ -48,7 +48,9 @@ def outcome_of(events: Sequence[Mapping[str, Any]]) -> Outcome:
     ends = [event for event in events if event["type"] == contract.APPLICATION_ENDED]
     if not ends:
         is_alive = any(event["type"] == contract.ALIVE for event in events)
-        last_seen = max(event["time"] for event in events) if is_alive else None
+        # A check of an explanation comes of another process, however long the driver is gone.
+        of_driver = [event["time"] for event in events if event["type"] != contract.EXPLANATION_CHECKED]
+        last_seen = max(of_driver) if is_alive else None
         return Outcome(state="running", ended=None, error=None, last_seen=last_seen)
     last = max(ends, key=_order)
     is_failed = last.get("state") == contract.FAILED

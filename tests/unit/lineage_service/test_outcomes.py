@@ -95,6 +95,9 @@ def test_a_driver_that_says_nothing_any_more_is_lost() -> None:
     assert found.at(60_001 + LOST_AFTER_MS).state == "lost"
     # Whatever it says is a sign of life.
     assert outcome_of([*told, {**COUNT, "time": 500_000}]).at(60_001 + LOST_AFTER_MS).state == "running"
+    # Not so what a command says of it later.
+    checked = {**COUNT, "type": contract.EXPLANATION_CHECKED, "time": 500_000}
+    assert outcome_of([*told, checked]).at(60_001 + LOST_AFTER_MS).state == "lost"
 
 
 def test_one_that_never_sends_signs_of_life_runs_for_ever_and_one_that_ended_is_never_lost() -> None:
