@@ -8,10 +8,12 @@ For each workload:
 2. rows of its output that a seed chooses are explained over HTTP, by new processes and by one that stays;
 3. PySpark without lineage runs the job on the explained rows alone, each explanation apart from the others,
    and the rows must be in its output;
-4. where these are known not to be enough, `lineage explain --sufficient` adds rows for some of them.
+4. where these are known not to be enough, or further rows are demanded, the job runs once more in a session
+   that stays, which is asked for rows that are enough, `explain(...).sufficient()`; these are tested as in 3,
+   and some are also asked of `lineage explain --sufficient`.
 
 Writes explain-DATE.json and .md, with the figures of the paper beside these. On two cores the default takes
-about twelve minutes, most of it for the job on a graph.
+less than half an hour, most of it for the job on a graph.
 """
 
 from __future__ import annotations
@@ -33,8 +35,9 @@ from perf.capture.drivers import ROOT, JobError
 from perf.explain import report
 from perf.explain.asking import Asked, asked, starts
 from perf.explain.cases import NAMES, Workload, workloads
+from perf.explain.enough import enough
 from perf.explain.proof import proof
-from perf.explain.report import Measured
+from perf.explain.report import EnoughTested, Measured
 from perf.explain.stores import stored
 from perf.explain.sufficiency import sufficient
 from perf.tables import publish
@@ -48,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if options.quick:
         options.edges, options.starts = min(options.edges, QUICK_ROWS), min(options.starts, QUICK_STARTS)
-        options.cold, options.plain, options.proofs = 4, 2, min(options.proofs, 1)
+        options.cold, options.plain, options.checked = 4, 2, 2
     about = about_machine("perf.explain", options.note) | {
         "Spark": f"{pyspark.__version__}, local[2], driver memory {options.memory}",
         "Python": platform.python_version(),
@@ -69,7 +72,7 @@ def _measured(workload: Workload, options: argparse.Namespace) -> Measured:
     place = folder / "explained" / f"{workload.name}-{size}"
     store = stored(place, workload, source, memory=options.memory, jars=options.jars)
     _say(f"{workload.title}: {store.job_s:g} s, stored in {store.stored_s:g} s; now it is asked")
-    chosen = starts(store, workload, options.starts, options.seed)
+    chosen = starts(store.output / workload.sink, options.starts, options.seed)
     answers: Asked = asked(
         store,
         chosen,
@@ -80,7 +83,7 @@ def _measured(workload: Workload, options: argparse.Namespace) -> Measured:
     )
     _say(f"{workload.title}: the job on the rows of {len(chosen):,} explanations, without lineage")
     began = time.monotonic()
-    proved = proof(store, workload, answers.explained, folder / "run-explain", memory=options.memory)
+    proved = proof(store.source, workload, answers.explained, folder / "run-explain", memory=options.memory)
     seconds = round(time.monotonic() - began, 1)
     _say(f"{workload.title}: {proved.verified:,} of {proved.tested:,} came out again")
     added = []
@@ -88,15 +91,41 @@ def _measured(workload: Workload, options: argparse.Namespace) -> Measured:
         added = sufficient(
             store,
             workload,
-            chosen[: options.proofs],
+            chosen[: options.commands],
             folder / "run-explain",
             memory=options.memory,
             jars=options.jars,
         )
-        _say(f"{workload.title}: {sum(one.is_verified for one in added)} of {len(added)} with further rows")
+        _say(f"{workload.title}: {sum(one.is_verified for one in added)} of {len(added)} by the command")
     return Measured(
-        workload=workload, stored=store, asked=answers, proof=proved, proof_s=seconds, sufficient=added
+        workload=workload,
+        stored=store,
+        asked=answers,
+        proof=proved,
+        proof_s=seconds,
+        sufficient=added,
+        enough=_enough(workload, source, options),
     )
+
+
+def _enough(workload: Workload, source: Path, options: argparse.Namespace) -> EnoughTested | None:
+    if (workload.is_sufficient and not workload.demands) or not options.proofs:
+        return None
+    run = options.folder.absolute() / "run-explain"
+    _say(f"{workload.title}: the job in a session, which is asked for rows that are enough")
+    answers = enough(
+        workload,
+        source,
+        run,
+        count=min(options.proofs, options.starts),
+        checked=options.checked,
+        seed=options.seed,
+        memory=options.memory,
+        jars=options.jars,
+    )
+    proved = proof(source, workload, [one for one in answers if not one.why_not], run, memory=options.memory)
+    _say(f"{workload.title}: {proved.verified:,} of {len(answers):,} came out again of these")
+    return EnoughTested(answers=answers, proof=proved)
 
 
 def _figures(result: Measured) -> dict[str, Any]:
@@ -120,6 +149,21 @@ def _figures(result: Measured) -> dict[str, Any]:
         "proof": asdict(result.proof),
         "proof_s": result.proof_s,
         "sufficient": [asdict(one) for one in result.sufficient],
+        "enough": None if result.enough is None else _figures_of_enough(result.enough),
+    }
+
+
+def _figures_of_enough(tested: EnoughTested) -> dict[str, Any]:
+    answers = tested.answers
+    return {
+        "proof": asdict(tested.proof),
+        "rows": [one.total for one in answers],
+        "demanded": [one.demanded for one in answers],
+        "added": [one.added for one in answers],
+        "runs": [one.runs for one in answers],
+        "seconds": [one.seconds for one in answers],
+        "checked_s": [one.checked_s for one in answers if one.checked_s is not None],
+        "why_not": sorted({one.why_not for one in answers if one.why_not}),
     }
 
 
@@ -144,7 +188,14 @@ def _parser() -> argparse.ArgumentParser:
         "--plain-seconds", type=float, default=30.0, help="for the plain traces of a workload"
     )
     parser.add_argument(
-        "--proofs", type=int, default=3, help="rows whose explanation gets further rows until it is enough"
+        "--proofs",
+        type=int,
+        default=1_000,
+        help="rows whose explanation gets further rows until it is enough, in a session",
+    )
+    parser.add_argument("--checked", type=int, default=20, help="of these also verified there, by Spark")
+    parser.add_argument(
+        "--commands", type=int, default=1, help="of the rows that need others, asked of the command, too"
     )
     parser.add_argument("--seed", type=int, default=1, help="of inputs and starts")
     parser.add_argument("--memory", default="3g", help="spark.driver.memory")

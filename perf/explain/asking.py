@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from perf.capture.drivers import JobError
-from perf.explain.cases import Workload
 from perf.explain.stores import Stored
 from perf.ingest.members import Api, Process
 from perf.trace.asking import User
@@ -60,11 +59,11 @@ class Asked:
     plain: list[int] = field(default_factory=list)
 
 
-def starts(stored: Stored, workload: Workload, count: int, seed: int) -> list[Start]:
-    """Rows of the output that a seed chooses, each once."""
+def starts(output: Path, count: int, seed: int) -> list[Start]:
+    """Rows of the part files of a folder that a seed chooses, each once."""
     rows = [
         Start(path=part, row=row, text=text)
-        for part in sorted((stored.output / workload.sink).glob("part-*"))
+        for part in sorted(output.glob("part-*"))
         for row, text in enumerate(part.read_text().splitlines())
     ]
     return random.Random(seed).sample(rows, min(count, len(rows)))

@@ -43,6 +43,8 @@ class Workload:
     mark_output: Mark
     #: Whether rows that decided a record are known to give it again.
     is_sufficient: bool = True
+    #: Whether it is also asked with all rows of the input that have the first field of its output row.
+    demands: bool = False
 
     def arguments(self, source: Path, output: Path, *, further: Sequence[str] | None = None) -> list[str]:
         return [str(source), str(output), *(self.further if further is None else further)]
@@ -122,6 +124,7 @@ def workloads(edges: int, turns: int, most_rows: int | None = None) -> Mapping[s
             rows=most_rows or 0,
             mark=_fields(0, 1, separator="\t"),
             mark_output=_fields(0, 1, separator=","),
+            demands=True,
         ),
         Workload(
             name="unique-words",

@@ -11,11 +11,25 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from perf.capture.drivers import JobError
-from perf.explain.asking import Explained
+from perf.explain.asking import Start
 from perf.explain.cases import Workload
-from perf.explain.stores import Stored, plain_run
+from perf.explain.stores import plain_run
+
+
+class Explained(Protocol):
+    """A start, and (file, row) of the inputs that explain it. `total`: how many these are."""
+
+    @property
+    def start(self) -> Start: ...
+
+    @property
+    def rows(self) -> tuple[tuple[Path, str], ...]: ...
+
+    @property
+    def total(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +42,7 @@ class Proof:
 
 
 def proof(
-    stored: Stored, workload: Workload, explained: Sequence[Explained], folder: Path, *, memory: str
+    input_file: Path, workload: Workload, explained: Sequence[Explained], folder: Path, *, memory: str
 ) -> Proof:
     """Raises JobError where a row is not in its file, or the job fails."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -40,7 +54,7 @@ def proof(
         for path, text in explanation.rows:
             by_file[path].append(workload.mark(_mark(number), text))
     source, output = folder / "input.txt", folder / "output"
-    _write(source, by_file.pop(stored.source, []))
+    _write(source, by_file.pop(input_file, []))
     if workload.reads:
         read = [line for path in sorted(by_file) for line in by_file.pop(path)]
         _write(output / workload.reads / "part-00000", read)

@@ -9,6 +9,7 @@ from typing import Any
 
 from perf.explain.asking import Asked
 from perf.explain.cases import Workload
+from perf.explain.enough import Enough
 from perf.explain.proof import Proof
 from perf.explain.stores import Stored
 from perf.explain.sufficiency import Sufficient
@@ -18,6 +19,8 @@ from perf.trace.report import percentile
 #: What was asked for: milliseconds at the median, rows that explain a label, the share of the input.
 MOST_COLD_MS, MOST_WARM_MS = 150.0, 20.0
 LABEL_ROWS = range(3, 6)
+#: Runs and seconds until a record comes out again.
+MOST_RUNS, MOST_S = 10, 1.0
 MOST_SHARE = 0.01
 #: A graph that most of the time is spent on, and one that takes hours.
 _SMALLER, _LARGER = 100_000, 10_000_000
@@ -40,6 +43,14 @@ _THEIRS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EnoughTested:
+    """What a session found to be enough; `proof`: by PySpark without lineage, of those for which it did."""
+
+    answers: Sequence[Enough]
+    proof: Proof
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """One workload. `proof_s`: seconds of the run that has tested all explanations together."""
 
@@ -49,6 +60,7 @@ class Measured:
     proof: Proof
     proof_s: float
     sufficient: Sequence[Sufficient] = ()
+    enough: EnoughTested | None = None
 
     @property
     def sizes(self) -> list[int]:
@@ -85,6 +97,7 @@ def page(about: Mapping[str, Any], measured: Sequence[Measured]) -> str:
         "## What the jobs took",
         _jobs(measured),
         *_enough(measured),
+        *_by_command(measured),
         *_notes(by_name),
     ]
     return "\n\n".join(sections) + "\n"
@@ -172,6 +185,9 @@ def _ours(result: Measured, which: str) -> str:
     if which == "plain":
         return _plain(result)
     if which == "runs":
+        if result.enough is not None:
+            runs = [one.runs for one in result.enough.answers]
+            return f"median {median(runs):g}, most {max(runs)}, with the list of who proposes"
         is_enough = result.proof.verified == result.proof.tested
         return f"{'1' if is_enough else 'more than 1'}, of the pair alone: nobody's list is demanded"
     return f"{result.proof.verified:,} of {result.proof.tested:,}"
@@ -194,6 +210,47 @@ def _jobs(measured: Sequence[Measured]) -> str:
 
 
 def _enough(measured: Sequence[Measured]) -> Iterator[str]:
+    """What a session has added."""
+    rows = [_row_of_enough(result, result.enough) for result in measured if result.enough]
+    if rows:
+        yield "## With rows that were added"
+        yield (
+            "In a session, `explain(...).sufficient(by_spark=False)` runs the operations in one task, and "
+            "adds rows until the record comes out. All were then tested together: PySpark without lineage, "
+            "on their rows alone. Demanded: all rows of who proposes, by `including=`. With a run by Spark: "
+            "`.sufficient()`, which verifies the rows by itself."
+        )
+        shown = ["alone", "rows, median", "99th percentile", "largest", "demanded", "of the input, at most"]
+        shown += ["runs, median", "most", "s, median", "95th percentile", "with a run by Spark, s, median"]
+        yield table(["", *shown], rows)
+
+
+def _row_of_enough(result: Measured, tested: EnoughTested) -> list[str]:
+    answers = tested.answers
+    sizes, runs, seconds = (
+        [one.total for one in answers],
+        [one.runs for one in answers],
+        [one.seconds for one in answers],
+    )
+    checked = [one.checked_s for one in answers if one.checked_s is not None]
+    share, verified = 100 * max(sizes) / result.of, tested.proof.verified
+    return [
+        result.workload.title,
+        f"{verified:,} of {len(answers):,}, {_met(verified == len(answers))}: all",
+        f"{median(sizes):g}",
+        f"{percentile(sizes, 0.99):,}",
+        f"{max(sizes):,}",
+        f"{median(one.demanded for one in answers):g}",
+        _against(share, 100 * MOST_SHARE, f"{share:.4f} %"),
+        f"{median(runs):g}",
+        _against(max(runs), MOST_RUNS, f"{max(runs)}"),
+        _against(median(seconds), MOST_S, f"{median(seconds):.2f}"),
+        f"{percentile(seconds, 0.95):.2f}",
+        f"{median(checked):.2f} (of {len(checked)})" if checked else "-",
+    ]
+
+
+def _by_command(measured: Sequence[Measured]) -> Iterator[str]:
     """What `lineage explain --sufficient` has added."""
     rows = [
         [
@@ -208,7 +265,7 @@ def _enough(measured: Sequence[Measured]) -> Iterator[str]:
         if (sizes := [one.rows for one in result.sufficient])
     ]
     if rows:
-        yield "## With rows that were added"
+        yield "## With rows that the command added"
         yield (
             "`lineage explain --sufficient` runs the job on the rows, and adds some until the record comes "
             "out. PySpark without lineage makes the last run."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from spark_agent.client.http import TraceError
@@ -34,6 +34,13 @@ class AskedRecords(Protocol):
     def come_out(self, outputs: OutputsAgain, rows: InputRows | None) -> bool:
         """Do these rows alone give all of them? None: all rows. Raises FailedRunError, TraceError."""
 
+    @property
+    def look(self) -> Callable[[Iterable[Any]], Iterable[Any]]:
+        """What looks for them in a partition. Executors get it."""
+
+    def are_in(self, seen: Sequence[Any]) -> bool:
+        """Are all of them among what `look` saw in the partitions?"""
+
 
 class AskedTexts:
     """Rows of a text output, each as often as it was asked for."""
@@ -41,8 +48,14 @@ class AskedTexts:
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = Counter(texts)
 
+    @property
+    def look(self) -> OutputTexts:
+        return OutputTexts(tuple(self._texts), 0)
+
     def come_out(self, outputs: OutputsAgain, rows: InputRows | None) -> bool:
-        seen = outputs.looked_at(rows, OutputTexts(tuple(self._texts), 0))
+        return self.are_in(outputs.looked_at(rows, self.look))
+
+    def are_in(self, seen: Sequence[Any]) -> bool:
         counts: Counter[str] = Counter()
         for part in seen:
             counts.update(part.asked)
@@ -55,8 +68,14 @@ class AskedObjects:
     def __init__(self, records: Sequence[Any]) -> None:
         self._records = tuple(records)
 
+    @property
+    def look(self) -> EqualRecords:
+        return EqualRecords(self._records)
+
     def come_out(self, outputs: OutputsAgain, rows: InputRows | None) -> bool:
-        seen = outputs.looked_at(rows, EqualRecords(self._records))
+        return self.are_in(outputs.looked_at(rows, self.look))
+
+    def are_in(self, seen: Sequence[Any]) -> bool:
         counts = [sum(of_part) for of_part in zip(*seen, strict=True)] or [0] * len(self._records)
         own = EqualRecords(self._records)
         [own_counts] = own(self._records)

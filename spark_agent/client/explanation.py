@@ -184,23 +184,36 @@ class Explanation:
     # -- proved by running ---------------------------------------------------------------------------
 
     def sufficient(
-        self, *, including: Sequence[tuple[str, int]] = (), runs: int = 50, seconds: float = 600.0
+        self,
+        *,
+        including: Sequence[tuple[str, int]] = (),
+        runs: int = 50,
+        seconds: float = 600.0,
+        by_spark: bool = True,
     ) -> Explanation:
         """The same with rows that are enough: the operations of this session give the records again of them.
 
         `including` are rows (path, row from 0) that must be among them. `verified` says how often they ran;
-        where it is None, the rows are those of before, and `reasons` say why. Raises TraceError.
+        where it is None, the rows are those of before, and `reasons` say why. `by_spark=False`, for many
+        records one after the other: rows that are enough in one task, without Spark's own run on them. That
+        verifies nothing; `in_one_task` says what it has shown. Raises TraceError.
         """
-        return self._proved(including, runs, seconds, is_minimal=False)
+        return self._proved(including, runs, seconds, is_minimal=False, by_spark=by_spark)
 
     def minimal(
         self, *, including: Sequence[tuple[str, int]] = (), runs: int = 200, seconds: float = 600.0
     ) -> Explanation:
         """As `sufficient`, without each row that can be left out. Raises TraceError."""
-        return self._proved(including, runs, seconds, is_minimal=True)
+        return self._proved(including, runs, seconds, is_minimal=True, by_spark=True)
 
     def _proved(
-        self, including: Sequence[tuple[str, int]], runs: int, seconds: float, *, is_minimal: bool
+        self,
+        including: Sequence[tuple[str, int]],
+        runs: int,
+        seconds: float,
+        *,
+        is_minimal: bool,
+        by_spark: bool,
     ) -> Explanation:
         if self._others is not None:
             raise TraceError("what is sufficient is asked of one of the two records: leave out same()")
@@ -212,6 +225,7 @@ class Explanation:
             runs=runs,
             seconds=seconds,
             is_minimal=is_minimal,
+            by_spark=by_spark,
         )
         return replace(self, _answers=[answer])
 
@@ -220,6 +234,12 @@ class Explanation:
         """What running has shown; None: that the records come out of these rows was not shown."""
         verified = self._first()["verified"]
         return None if verified is None else Verified(**verified)
+
+    @property
+    def in_one_task(self) -> Verified | None:
+        """As `verified`, where all runs may have been in one task; None: they did not show it, either."""
+        shown = self._first().get("in_one_task")
+        return None if shown is None else Verified(**shown)
 
     def save(self, folder: str | os.PathLike[str]) -> list[str]:
         """Write the rows into files of the same names, below a new folder; the paths of these.

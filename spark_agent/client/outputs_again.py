@@ -6,7 +6,7 @@ program are as before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -19,12 +19,16 @@ from spark_agent.driver.recipes import Recipe
 from spark_agent.driver.replay.functions_then import FunctionsThen
 from spark_agent.driver.replay.own_functions import accumulators_of, unchanged
 from spark_agent.driver.replay.rebuilt_rdds import SourceRead, rebuilt
+from spark_agent.driver.replay.task_programs import NotInOneTaskError, TaskPrograms
 from spark_agent.worker.record_choices import OutputTexts
+from spark_agent.worker.record_lists import TaskRun
 
 __all__ = ["FailedRunError", "OutputsAgain", "asked_texts", "in_a_line", "why_not_chosen"]
 
 #: Rows of an output that are looked at, by task.
 _MOST_TEXTS = 1_000_000
+#: Input rows that one task is given.
+_MOST_IN_ONE_TASK = 20_000
 
 
 class FailedRunError(Exception):
@@ -76,6 +80,34 @@ class OutputsAgain:
         """
         return self._seen(rows, look, is_without=rows is None, at=at)
 
+    def in_one_task(
+        self,
+        rows: InputRows,
+        look: Callable[[Iterable[Any]], Iterable[Any]],
+        keyed: frozenset[int] = frozenset(),
+    ) -> TaskRun | None:
+        """What `look` gives of the records that these rows alone give in one task, and keys of `keyed`.
+
+        Takes milliseconds where Spark's own tasks take a second. None where that is not possible. Raises
+        FailedRunError.
+        """
+        programs = self._programs
+        lines = None if programs is None else _lines(rows, programs.sources)
+        if programs is None or lines is None:
+            return None
+        try:
+            with unchanged(self._accumulators):
+                return programs.run(lines, look, keyed)
+        except Exception as error:  # noqa: BLE001 - a function of the user's, or Spark for it
+            raise FailedRunError(in_a_line(error)) from None
+
+    @cached_property
+    def _programs(self) -> TaskPrograms | None:
+        try:
+            return TaskPrograms(self._chosen.session, self._chosen.recipe, self.functions)
+        except NotInOneTaskError:
+            return None
+
     def _outputs(self, rows: InputRows, *, is_without: bool) -> list[str]:
         seen = self._seen(rows, OutputTexts((), _MOST_TEXTS), is_without=is_without)
         if any(part.rows > len(part.others) for part in seen):
@@ -117,6 +149,19 @@ class OutputsAgain:
             for source in read
             if source.way == "whole" and source.why
         )
+
+
+def _lines(rows: InputRows, sources: Collection[int]) -> dict[int, list[str]] | None:
+    """The lines of each source, in order; None where not all are known, or they are many."""
+    if rows.count > _MOST_IN_ONE_TASK:
+        return None
+    lines: dict[int, list[str]] = {}
+    for number in sources:
+        of = rows.of_source.get(number)
+        if of is None or of.texts is None or of.source["whole"]:
+            return None
+        lines[number] = [text for split in sorted(of.texts, key=int) for text in of.texts[split]]
+    return lines
 
 
 def why_not_chosen(rows: InputRows, read: Sequence[SourceRead]) -> str:

@@ -10,10 +10,13 @@ from spark_agent.client.asked_records import asked_records
 from spark_agent.client.http import PAGE
 from spark_agent.client.input_rows import InputRows, NamedRow, input_rows
 from spark_agent.client.lineage_records import LineageRecords
+from spark_agent.client.outputs_again import OutputsAgain
 from spark_agent.client.sufficient_rows import GivenValue, SufficientRows
 from spark_agent.client.trace_starts import batches_of, query_of, start_of
 
 __all__ = ["proved"]
+
+_OF_TASK = "Not verified: they were seen to be enough in one task, and Spark has not run on them."
 
 
 def proved(
@@ -25,6 +28,7 @@ def proved(
     runs: int,
     seconds: float,
     is_minimal: bool,
+    by_spark: bool,
 ) -> dict[str, Any]:
     """`answer` with the rows that are enough, and `verified`; as it is, with a reason, where none were found.
 
@@ -40,17 +44,24 @@ def proved(
         included = input_rows(application.client, application.id, named)
         needed = included.named
         concise = concise.joined(included)
-    search = SufficientRows(chosen, asked, concise, needed, most_runs=runs, seconds=seconds)
+    outputs = OutputsAgain(chosen)
+    search = SufficientRows(
+        chosen, asked, concise, needed, outputs, most_runs=runs, seconds=seconds, by_spark=by_spark
+    )
     result = search.proved(is_minimal=is_minimal)
     answer = _unchecked(answer)
     notes = [_sentence(note) for note in result.notes]
     if result.why_not:
         why_not = _sentence(f"Not verified: {result.why_not}")
         return {**answer, "reasons": [why_not, *notes, *answer["reasons"]]}
+    shown = {"runs": result.runs, "added": result.added, "minimal": result.is_minimal}
+    if result.is_of_task:
+        notes = [_OF_TASK, *notes]
     return {
         **answer,
-        "kind": "verified",
-        "verified": {"runs": result.runs, "added": result.added, "minimal": result.is_minimal},
+        "kind": "bound" if result.is_of_task else "verified",
+        "verified": None if result.is_of_task else shown,
+        "in_one_task": shown,
         "rows": _listed(application, result.rows),
         "total": result.rows.count,
         "next": None,

@@ -1,35 +1,44 @@
 """Input rows on which the operations of the session give records again: those that decided, and what lacks.
 
-1. The operations run on the rows that decided, with those that must be among them.
+1. The operations run on the rows that decided, with those that must be among them: in one task, which takes
+   milliseconds, where that is possible (`task_programs`), by Spark else.
 2. Where the records do not come out, groups that pass a filter now, and did not in the job, get a row of
-   theirs: the fewest rows that serve all such groups (`row_cover`).
+   theirs: the fewest rows that serve all such groups (`row_cover`). If there are none, groups that other rows
+   decided in the job get these (`decided_groups`).
 3. Where that gives no rows, all rows that took part are tried, then all rows of the inputs.
+4. Spark runs the operations on the rows. Where that does not give the records, or a task failed, or no rows
+   were enough in one task, Spark makes all runs.
 Where the program has changed what a function used, the function runs with what executors got then. Promises
-that nothing is called verified where that is not known.
+that nothing is called verified that Spark did not give, or where that is not known.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from spark_agent.client.asked_records import AskedRecords
+from spark_agent.client.decided_groups import DecidedGroups
 from spark_agent.client.http import TraceError
-from spark_agent.client.input_rows import InputRows, NamedRow
+from spark_agent.client.input_rows import InputRows, NamedRow, input_rows
 from spark_agent.client.outputs_again import FailedRunError, OutputsAgain
 from spark_agent.client.passing_groups import PassingGroups
 from spark_agent.client.replays import Chosen, check_files
+from spark_agent.client.trace_starts import start_of
 from spark_agent.contract.row_cover import Group, covering
 from spark_agent.contract.smallest_rows import OutOfTimeError, SmallestRows, Subset
 from spark_agent.driver.replay.rebuilt_rdds import operation_by_places
 
 __all__ = ["GivenValue", "Proved", "SufficientRows"]
 
-#: Rows that are named one by one.
-_MOST_NAMED = 100_000
+#: Rows that are named one by one, and rows whose ways are followed at once.
+_MOST_NAMED, _MOST_FOLLOWED = 100_000, 300
+
+Keys = Mapping[int, Sequence[str]]
+"""By operation."""
 
 
 class GivenValue(NamedTuple):
@@ -42,9 +51,10 @@ class GivenValue(NamedTuple):
 
 @dataclass(frozen=True)
 class Proved:
-    """The rows. `why_not`: why they are not verified, empty where they are.
+    """The rows. `why_not`: why they are not enough, empty where they are.
 
-    `values`: with these as they were when the job ran.
+    `values`: with these as they were when the job ran. `is_of_task`: that they are enough was seen in one task,
+    and Spark has not given the records of them.
     """
 
     rows: InputRows
@@ -54,10 +64,14 @@ class Proved:
     why_not: str
     notes: tuple[str, ...] = ()
     values: tuple[GivenValue, ...] = ()
+    is_of_task: bool = False
 
 
 class SufficientRows:
-    """Of some records. `concise` are the rows that decided, `needed` those of them that must stay."""
+    """Of some records. `concise` are the rows that decided, `needed` those of them that must stay.
+
+    `by_spark`: Spark must give the records at last.
+    """
 
     def __init__(
         self,
@@ -65,15 +79,22 @@ class SufficientRows:
         asked: AskedRecords,
         concise: InputRows,
         needed: Sequence[NamedRow],
+        outputs: OutputsAgain,
         *,
         most_runs: int,
         seconds: float,
+        by_spark: bool = True,
     ) -> None:
         self._chosen, self._asked, self._concise = chosen, asked, concise
         self._needed = {_place(row) for row in needed}
         self._most_runs, self._until = most_runs, time.monotonic() + seconds
-        self._outputs = OutputsAgain(chosen)
+        self._outputs = outputs
+        self._groups, self._decided = PassingGroups(chosen, outputs), DecidedGroups(chosen)
+        #: Are runs made in one task where that is possible? The last one of them is Spark's.
+        self._is_quick, self._needs_spark = most_runs > 1, by_spark
         self._runs, self._failed = 0, ""
+        #: Rows of which Spark gave the records.
+        self._given_by_spark: set[frozenset[tuple[int, int, int]]] = set()
         self._notes: list[str] = []
         self._values: list[GivenValue] = []
 
@@ -84,7 +105,7 @@ class SufficientRows:
             return Proved(self._concise, 0, 0, False, why_not)
         check_files(self._concise, self._concise.of_source)
         try:
-            rows = self._sufficient()
+            rows, minimal = self._searched(is_minimal=is_minimal)
         except OutOfTimeError:
             failed = f": {self._failed}" if self._failed else ""
             return Proved(self._concise, self._runs, 0, False, f"not within {self._runs:,} runs{failed}")
@@ -92,14 +113,12 @@ class SufficientRows:
             return Proved(self._concise, self._runs, 0, False, str(error))
         if isinstance(rows, str):
             return Proved(self._concise, self._runs, 0, False, rows)
-        has_grown = rows.count > 2 * max(self._concise.count, 8)
-        minimal = False
-        if is_minimal or has_grown:
-            rows, minimal = self._smaller(rows)
         if self._outputs.whole:
             return Proved(self._concise, self._runs, 0, False, "; ".join(self._outputs.whole))
         added = len({*map(_place, rows.named)} - {*map(_place, self._concise.named)})
-        return Proved(rows, self._runs, added, minimal, "", tuple(self._notes), tuple(self._values))
+        is_of_task = _places(rows) not in self._given_by_spark
+        notes, values = tuple(self._notes), tuple(self._values)
+        return Proved(rows, self._runs, added, minimal, "", notes, values, is_of_task)
 
     def _why_not(self) -> str:
         """Why running the operations again would show nothing; empty where it would."""
@@ -121,58 +140,125 @@ class SufficientRows:
             self._values.append(GivenValue(name, step.name, site))
         return ""
 
+    def _searched(self, *, is_minimal: bool) -> tuple[InputRows | str, bool]:
+        """Rows that are enough, or why none were found; and whether none of them can be left out.
+
+        Raises OutOfTimeError, TraceError.
+        """
+        while True:
+            rows = self._sufficient()
+            if isinstance(rows, str):
+                return rows, False
+            minimal = False
+            if is_minimal or rows.count > 2 * max(self._concise.count, 8):
+                rows, minimal = self._smaller(rows)
+            is_enough = _places(rows) in self._given_by_spark or not self._needs_spark
+            if is_enough or self._come_out_of_spark(rows):
+                return rows, minimal
+            self._is_quick = False
+
     # -- enough rows -----------------------------------------------------------------------------------
 
     def _sufficient(self) -> InputRows | str:
         """Rows that are enough, or why none were found. Raises OutOfTimeError, TraceError."""
         rows = self._concise
-        groups = PassingGroups(self._chosen, self._outputs)
         times: Counter[tuple[int, str]] = Counter()
+        followed: set[tuple[int, int, int]] = set()
         while True:
-            if self._come_out(rows):
+            keys = self._run(rows)
+            if keys is None:
                 return rows
-            more = self._with_groups(rows, groups, times)
+            more = self._with_groups(rows, keys, times) or self._with_decided(rows, followed)
             if more is None:
                 break
             rows = more
         bound = rows.joined(self._chosen.rows)
         if bound.count > rows.count and self._come_out(bound):
             return bound
-        if self._come_out(None):
+        if self._is_quick:  # what one task does not give, Spark may
+            self._is_quick = False
+            return self._sufficient()
+        if self._come_out_of_spark(None):
             return "all rows of the inputs give it again, and no smaller part was found that does"
         failed = f" (the operations failed: {self._failed})" if self._failed else ""
         return f"not deterministic: not even all rows of the inputs give it again{failed}"
 
-    def _with_groups(
-        self, rows: InputRows, groups: PassingGroups, times: Counter[tuple[int, str]]
+    def _with_groups(self, rows: InputRows, keys: Keys, times: Counter[tuple[int, str]]) -> InputRows | None:
+        """With rows of groups that pass a filter and should not; None where no such group is known.
+
+        First of those that the rows are in which decided, then of those of all rows.
+        """
+        of_first = self._cover(rows, self._concise.named, keys, times)
+        return of_first or self._cover(rows, rows.named, keys, times)
+
+    def _cover(
+        self,
+        rows: InputRows,
+        members: Sequence[NamedRow],
+        keys: Keys,
+        times: Counter[tuple[int, str]],
     ) -> InputRows | None:
-        """With rows of groups that pass a filter and should not; None where no such group is known."""
         present = {_place(row) for row in rows.named}
         lacking: list[Group] = []
-        new: list[InputRows] = []
-        for node, key, of_group in groups.of(rows):
-            parts = [frozenset((place,)) for row in of_group.named if (place := _place(row)) not in present]
+        for group in self._groups.of(rows, members[:_MOST_FOLLOWED], keys or None):
+            name = group.node, group.record
+            parts = [frozenset((place,)) for row in group.rows if (place := _place(row)) not in present]
             if parts:
-                lacking.append(Group(parts, 1 << times[node, key]))
-                new.append(of_group)
-            times[node, key] += 1
+                lacking.append(Group(parts, 1 << times[name]))
+            times[name] += 1
         chosen = covering(lacking)
         if not chosen:
             return None
-        for of_group in new:
-            taken = [row for row in of_group.named if _place(row) in chosen]
-            rows = rows.joined(of_group.only(taken))
-        return rows
+        application = self._chosen.application
+        starts = [
+            start_of(node=f"{application.id}#{node}", partition=split, offset=position)
+            for node, split, position in sorted(chosen)
+        ]
+        return rows.joined(input_rows(application.client, application.id, starts))
 
-    def _come_out(self, rows: InputRows | None) -> bool:
-        if self._runs >= self._most_runs or time.monotonic() > self._until:
-            raise OutOfTimeError
-        self._runs += 1
+    def _with_decided(self, rows: InputRows, followed: set[tuple[int, int, int]]) -> InputRows | None:
+        """With rows that decided groups of these. Those that are `followed` have had theirs."""
+        new = [row for row in rows.named if _place(row) not in followed]
+        followed.update(map(_place, new))
+        more = self._decided.of(new[:_MOST_FOLLOWED], rows)
+        return None if more is None else rows.joined(more)
+
+    # -- runs ------------------------------------------------------------------------------------------
+
+    def _run(self, rows: InputRows) -> Keys | None:
+        """None if the rows give the records; else the keys that passed filters, as far as they were seen."""
+        if not self._is_quick:
+            return None if self._come_out_of_spark(rows) else {}
+        self._count_run(self._most_runs - 1)
         try:
-            return self._asked.come_out(self._outputs, rows)
+            run = self._outputs.in_one_task(rows, self._asked.look, self._groups.keyed)
+        except FailedRunError as error:
+            self._failed, self._is_quick = str(error), False
+            return self._run(rows)
+        if run is None:
+            self._runs -= 1
+            self._is_quick = False
+            return self._run(rows)
+        return None if self._asked.are_in([run.seen[0]]) else run.keys
+
+    def _come_out(self, rows: InputRows) -> bool:
+        return self._run(rows) is None
+
+    def _come_out_of_spark(self, rows: InputRows | None) -> bool:
+        self._count_run(self._most_runs)
+        try:
+            does = self._asked.come_out(self._outputs, rows)
         except FailedRunError as error:
             self._failed = str(error)
             return False
+        if does and rows is not None:
+            self._given_by_spark.add(_places(rows))
+        return does
+
+    def _count_run(self, most: int) -> None:
+        if self._runs >= most or time.monotonic() > self._until:
+            raise OutOfTimeError
+        self._runs += 1
 
     # -- fewer rows ------------------------------------------------------------------------------------
 
@@ -193,6 +279,10 @@ class SufficientRows:
         )
         search.search()
         return of(search.best if search.best is not None else everything), search.is_minimal
+
+
+def _places(rows: InputRows) -> frozenset[tuple[int, int, int]]:
+    return frozenset(map(_place, rows.named))
 
 
 def _place(row: NamedRow) -> tuple[int, int, int]:

@@ -1,10 +1,12 @@
 """What is called verified comes out of exactly these rows: random jobs with loops, in plain Python.
 
-The search begins with rows that may have nothing to do with the record, so that it has to find others.
+The search begins with rows that may have nothing to do with the record, so that it has to find others. Runs
+in one task may say what is not so: only what Spark gives is verified.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import given, settings
@@ -16,9 +18,17 @@ from spark_agent.client.sufficient_rows import SufficientRows
 from spark_agent.contract.row_sets import ranges_of
 from spark_agent.driver.replay.functions_then import FunctionsThen
 from spark_agent.driver.replay.rebuilt_rdds import RowsOfSource
+from spark_agent.worker.record_lists import TaskRun
 from tests.support.spark import looped_program as looped
 
 SEEDS = looped.seeds(900, 40)
+
+
+def never(rows: InputRows) -> bool:
+    return False
+
+
+LIES = (None, never, lambda rows: True, lambda rows: rows.count % 3 == 0)
 
 
 def rows_of(left: set[int], right: set[int]) -> InputRows:
@@ -69,6 +79,26 @@ class Job:
             raise FailedRunError("the JVM is gone")
         return self.gives(rows)
 
+    look = None
+
+    def are_in(self, seen: list[bool]) -> bool:
+        return seen[0]
+
+
+class Outputs:
+    """Of runs in one task. `lie(rows)`: what one says that is not so; None: there are no such runs."""
+
+    whole = ()
+
+    def __init__(self, job: Job, lie: Callable[[InputRows], bool] | None) -> None:
+        self._job, self._lie = job, lie
+
+    def in_one_task(self, rows: InputRows, look: Any, keyed: frozenset[int]) -> TaskRun | None:
+        if self._lie is None:
+            return None
+        self._job.runs += 1
+        return TaskRun([self._job.gives(rows) != self._lie(rows)], {})
+
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
@@ -81,7 +111,9 @@ def test_what_is_verified_comes_out_of_exactly_these_rows(data: st.DataObject) -
     needed = [row for row in concise.named if data.draw(st.booleans())]
     job: Any = Job(seed, text, concise.joined(more), data.draw(st.sampled_from([0, 0, 3])))
     most, is_minimal = data.draw(st.integers(1, 60)), data.draw(st.booleans())
-    search = SufficientRows(job, job, concise, needed, most_runs=most, seconds=60)
+    lie = data.draw(st.sampled_from(LIES))
+    outputs: Any = Outputs(job, lie)
+    search = SufficientRows(job, job, concise, needed, outputs, most_runs=most, seconds=60)
     proved = search.proved(is_minimal=is_minimal)
     assert proved.runs <= most
     assert proved.runs == job.runs
@@ -91,6 +123,6 @@ def test_what_is_verified_comes_out_of_exactly_these_rows(data: st.DataObject) -
     assert job.gives(proved.rows)
     named = proved.rows.named
     assert set(needed) <= set(named)
-    if proved.is_minimal and not job._flaky:
+    if proved.is_minimal and not job._flaky and lie in (None, never):
         for row in set(named) - set(needed):
             assert not job.gives(proved.rows.only([other for other in named if other != row]))

@@ -28,6 +28,8 @@ DOCUMENTS = [
     "c|the cat sang and sang",
     "c|a fish",
 ]
+#: Who offers, to whom, as how good, and how good that one finds it; less is better.
+OFFERS = ["p1 a1 0 9", "p1 a2 1 9", "p2 a1 0 3", "p3 a1 0 5", "p3 a3 1 5"]
 NAMES = ["a|Ann", "b|Bob", "c|Cem", "d|Dee"]
 
 
@@ -39,6 +41,23 @@ def name_and_word(line: str) -> list[tuple[str, str]]:
 def name_and_text(line: str) -> tuple[str, str]:
     name, _, text = line.partition("|")
     return name, text
+
+
+def by_offerer(offer: tuple[str, ...]) -> tuple[str, tuple[int, tuple[str, ...]]]:
+    return offer[0], (int(offer[2]), offer)
+
+
+def by_taker(offer: tuple[str, ...]) -> tuple[str, tuple[int, tuple[str, ...]]]:
+    return offer[1], (int(offer[3]), offer)
+
+
+def takers(offers: Any) -> Any:
+    """A pair for each taker, when those that were refused have made their second offer."""
+    for _ in range(2):
+        made = offers.map(by_offerer).reduceByKey(min).map(lambda pair: pair[1][1])
+        taken = made.map(by_taker).reduceByKey(min).map(lambda pair: pair[1][1])
+        offers = offers.subtract(made.subtract(taken))
+    return taken.map(lambda offer: f"{offer[0]},{offer[1]}")
 
 
 @dataclass(frozen=True)
@@ -78,6 +97,8 @@ def ran(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         once = counts.filter(lambda pair: pair[1] == 1).join(words).map(lambda pair: (pair[1][1], 1))
         of_name = once.reduceByKey(operator.add)
         of_name.map(lambda pair: f"{pair[0]},{pair[1]}").saveAsTextFile(str(folder / "once"))
+        offers = context.textFile(str(write(folder / "offers.txt", OFFERS)), 2)
+        takers(offers.map(lambda line: tuple(line.split()))).saveAsTextFile(str(folder / "takers"))
         limit = [len(DOCUMENTS[0])]
         lines.filter(lambda line: len(line) >= limit[0]).saveAsTextFile(str(folder / "long"))
         limit[0] = 0
@@ -158,13 +179,36 @@ def test_an_explanation_gets_the_rows_without_which_other_words_pass(ran: Ran) -
         "dog",
     ]
     cat = explain(ran.counts).key("cat").sufficient()
-    assert cat.verified == Verified(runs=1, added=0, minimal=False)
+    assert cat.verified == Verified(runs=2, added=0, minimal=False)
     assert [row.text for row in cat.collect()] == [DOCUMENTS[0], DOCUMENTS[4]]
+
+
+def test_groups_of_a_group_by_key_get_rows_too(ran: Ran) -> None:
+    sufficient = explain(ran.row("own", "b,2")).sufficient()
+    assert sufficient.verified == Verified(runs=3, added=2, minimal=False)
+    texts = [str(row.text) for row in sufficient.collect()]
+    assert set(texts) >= {*DOCUMENTS[2:4]}
+    names = Counter(word for word, _ in {pair for line in texts for pair in name_and_word(line)})
+    assert (names["dog"], names["bird"]) == (1, 1)
+    assert min(names[word] for word in ("the", "sat", "sang")) > 1
+
+
+def test_a_row_that_must_be_there_brings_what_decided_against_it(ran: Ran) -> None:
+    offers = str(ran.folder / "offers.txt")
+    second = explain(ran.row("takers", "p1,a2"))
+    assert [row.text for row in second.collect()] == [OFFERS[1]]
+    sufficient = second.sufficient(including=[(offers, 0), (offers, 1)])
+    assert sufficient.verified == Verified(runs=3, added=1, minimal=False)
+    assert [row.text for row in sufficient.collect()] == [OFFERS[0], OFFERS[1], OFFERS[2]]
+    quick = second.sufficient(including=[(offers, 0), (offers, 1)], by_spark=False)
+    assert (quick.kind, quick.verified, quick.in_one_task) == ("bound", None, Verified(2, 1, minimal=False))
+    assert quick.reasons[0].startswith("Not verified: they were seen to be enough in one task")
+    assert [row.text for row in quick.collect()] == [row.text for row in sufficient.collect()]
 
 
 def test_a_function_whose_values_were_changed_in_place_runs_with_those_of_then(ran: Ran) -> None:
     explained = explain(ran.row("long", DOCUMENTS[0])).sufficient()
-    assert explained.verified == Verified(runs=1, added=0, minimal=False)
+    assert explained.verified == Verified(runs=2, added=0, minimal=False)
     assert explained.given_values[-1].startswith("limit as it was then, in filter at ")
 
 

@@ -86,3 +86,24 @@ def test_what_is_verified_comes_out_of_these_rows_alone(seed: int, context: Any,
             check(seed, text, minimal)
             assert minimal.count() <= sufficient.count()
     print(seed, verdicts)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rows_that_must_be_there_are_and_one_task_gives_what_python_gives(
+    seed: int, context: Any, tmp_path: Path
+) -> None:
+    _, rows = run(context, tmp_path, seed)
+    chosen = random.Random(seed + 1)
+    for path, row, text in chosen.sample(rows, min(ROWS_OF_EACH, len(rows))):
+        numbers = chosen.sample(range(len(looped.lines_of(seed)[0])), 2)
+        including = [(str(tmp_path / "left.txt"), number) for number in numbers]
+        concise = explain(str(path)).row(row)
+        for explained in (
+            concise.sufficient(including=including),
+            concise.sufficient(including=including, by_spark=False),
+        ):
+            if explained.in_one_task is None:
+                continue
+            left, right = rows_of(seed, explained)
+            assert {looped.lines_of(seed)[0][number] for number in numbers} <= set(left)
+            assert looped.plain(seed, left, right)[text] >= 1, (seed, text, left, right)

@@ -10,8 +10,9 @@ import pytest
 from perf.explain import report
 from perf.explain.asking import Asked, Explained, Start
 from perf.explain.cases import NAMES, workloads
+from perf.explain.enough import Enough
 from perf.explain.proof import Proof
-from perf.explain.report import Measured
+from perf.explain.report import EnoughTested, Measured
 from perf.explain.stores import Stored
 from perf.explain.sufficiency import Sufficient
 
@@ -60,7 +61,25 @@ def test_rows_that_were_added_stand_apart() -> None:
     ]
     page = report.page({}, [replace(result, sufficient=added)])
     assert "| 3 of 3 | 5, 9 | 0.9000 % | 3 | 30 |" in page
-    assert "With rows that were added" not in report.page({}, [result])
+    assert "With rows that" not in report.page({}, [result])
+
+
+def test_rows_that_a_session_added_stand_with_how_they_were_tested() -> None:
+    start = Start(path=Path("out/part-00000"), row=0, text="p1,a2")
+    row = (Path("pairs.txt"), "p1\ta2\t0\t9")
+    answers = [
+        Enough(
+            start=start, rows=(row,) * total, demanded=4, added=total - 4, runs=runs, seconds=seconds,
+            why_not="", checked_s=checked_s,
+        )
+        for total, runs, seconds, checked_s in ((4, 1, 0.1, 1.5), (5, 2, 0.2, None), (9, 12, 0.4, None))
+    ]  # fmt: skip
+    result = measured("matching", [1, 1, 1], verified=3)
+    tested = EnoughTested(answers=answers, proof=Proof(tested=3, verified=2, rows=18))
+    page = report.page({}, [replace(result, enough=tested)])
+    assert "| 2 of 3, missed: all | 5 | 9 | 9 | 4 | 0.9000 %, **met**: <= 1 | 2 | 12, missed: <= 10 |" in page
+    assert "| 0.20, **met**: <= 1 | 0.40 | 1.50 (of 1) |" in page
+    assert "median 2, most 12, with the list of who proposes" in page
 
 
 def test_what_is_missed_is_said() -> None:
