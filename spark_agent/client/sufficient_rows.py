@@ -53,8 +53,8 @@ class GivenValue(NamedTuple):
 class Proved:
     """The rows. `why_not`: why they are not enough, empty where they are.
 
-    `values`: with these as they were when the job ran. `is_of_task`: that they are enough was seen in one task,
-    and Spark has not given the records of them.
+    `values`: with these as they were when the job ran. `is_of_task`: that they are enough was seen in one
+    task, and Spark has not given the records of them.
     """
 
     rows: InputRows
