@@ -17,8 +17,6 @@ from tests.support.spark.frame_loops import JOBS, PLAIN, Graph, write, write_row
 
 pytestmark = [pytest.mark.timeout(2700), pytest.mark.thorough]
 
-#: Both sides of a join have columns of one DataFrame: Spark's copies of a query around a subquery look alike.
-BOUND = ("closure_of_new_paths", "labels")
 CONF = {"spark_sql_shuffle_partitions": "2", "spark_default_parallelism": "2"}
 
 
@@ -78,10 +76,7 @@ def test_what_explains_a_row_is_part_of_its_trace(name: str, ran: Written) -> No
     for path, row, text in rows:
         explanation = ran.explanation(path, row)
         trace = ran.application.trace(direction="backward", path=str(path), row=row)
-        if name in BOUND:
-            assert explanation.exact or "the query around a subquery" in explanation.reasons[0]
-        else:
-            assert (explanation.kind, explanation.exact) == ("concise", True), (text, explanation.reasons)
+        assert (explanation.kind, explanation.exact) == ("concise", True), (text, explanation.reasons)
         explained = {(Path(one.path or "").name, one.row) for one in explanation.rows}
         assert explained <= rows_at(trace, "source")
 

@@ -17,10 +17,11 @@ def join(walk: Walk, plan: Plan) -> Rewritten:
     kind = str(plan.joinType().toString())
     if walk.look(plan).has_subqueries:
         raise UncoveredError("Join with a subquery in its condition")
-    left, right = walk.rewrite(plan.left()), _right_side(walk, plan)
-    node = walk.operator(plan, [left.node, right.node])
     is_existence = kind.startswith("ExistenceJoin")
-    if kind == "LeftAnti" or (is_existence and walk.catalyst.is_denied(plan, walk.root)):
+    is_anti = kind == "LeftAnti" or (is_existence and walk.catalyst.is_denied(plan, walk.root))
+    left, right = walk.rewrite(plan.left()), _right_side(walk, plan, are_sources=not is_anti)
+    node = walk.operator(plan, [left.node, right.node])
+    if is_anti:
         inner = walk.catalyst.project_as(plan.right(), right.plan)
         return Rewritten(walk.catalyst.with_children(plan, [left.plan, inner]), left.ids, node.number)
     if kind == "LeftSemi" or is_existence:
@@ -38,8 +39,11 @@ def _nullable(ids: Ids) -> Ids:
     return [(column.withNullability(True), node) for column, node in ids]
 
 
-def _right_side(walk: Walk, plan: Plan) -> Rewritten:
-    """What Spark makes of a subquery may hold a copy of the left side, which is the query around it."""
+def _right_side(walk: Walk, plan: Plan, *, are_sources: bool) -> Rewritten:
+    """What Spark makes of a subquery may hold a copy of the left side, which is the query around it.
+
+    `are_sources`: are rows of it sources of what the join gives?
+    """
     if not walk.catalyst.is_beside_copy(plan.left(), plan.right()):
         return walk.rewrite(plan.right())
     copies = walk.copies
@@ -48,7 +52,7 @@ def _right_side(walk: Walk, plan: Plan) -> Rewritten:
         right = walk.rewrite(plan.right())
     finally:
         walk.outers.pop()
-    if walk.copies == copies:
+    if walk.copies == copies and are_sources:
         walk.upper_bound_reason = "rows of the query around a subquery may be taken for rows of the subquery"
     return right
 

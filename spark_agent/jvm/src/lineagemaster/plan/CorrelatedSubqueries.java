@@ -1,5 +1,6 @@
 package lineagemaster.plan;
 
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -16,6 +17,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.execution.LogicalRDD;
 import scala.runtime.BoxedUnit;
 
 /** The joins and aggregates that Spark makes of subqueries which refer to the query around them. */
@@ -30,20 +32,32 @@ public final class CorrelatedSubqueries {
    * where it computes a subquery for all distinct values of the query around it, these come from a copy of that query.
    */
   public static boolean isBesideCopy(LogicalPlan outer, LogicalPlan plan) {
-    Set<Long> shared = new HashSet<>();
+    Set<Object> shared = new HashSet<>();
     addColumnsOfRows(outer, shared);
-    shared.retainAll(leafColumns(plan));
-    return !shared.isEmpty();
+    for (LogicalPlan leaf : ScalaLists.<LogicalPlan>get(plan, "collectLeaves")) {
+      if (!Collections.disjoint(shared, columnsOf(leaf))) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** The columns of leaves, without those that are only tested for matches: Spark may compute such a subquery twice. */
-  private static void addColumnsOfRows(LogicalPlan plan, Set<Long> ids) {
+  private static void addColumnsOfRows(LogicalPlan plan, Set<Object> columns) {
     List<LogicalPlan> children = ScalaLists.get(plan, "children");
     if (children.isEmpty()) {
-      ids.addAll(leafColumns(plan));
+      columns.addAll(columnsOf(plan));
     }
     boolean isMatchTest = plan instanceof Join && MATCH_TESTS.matcher(((Join) plan).joinType().toString()).find();
-    children.subList(0, isMatchTest ? 1 : children.size()).forEach(child -> addColumnsOfRows(child, ids));
+    children.subList(0, isMatchTest ? 1 : children.size()).forEach(child -> addColumnsOfRows(child, columns));
+  }
+
+  /** Those of a leaf. A checkpoint has the columns of what it was made of, and is no copy of that. */
+  private static Set<Object> columnsOf(LogicalPlan leaf) {
+    Object source = leaf instanceof LogicalRDD ? ((LogicalRDD) leaf).rdd().id() : leaf.getClass();
+    Set<Object> columns = new HashSet<>();
+    ScalaLists.<Attribute>get(leaf, "output").forEach(column -> columns.add(List.of(source, column.exprId().id())));
+    return columns;
   }
 
   /** Does it compute the distinct values of a copy of `outer`? */
