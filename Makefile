@@ -68,11 +68,12 @@ test-spark-suite: java jar ## run Spark's own tests without and with lineage (SP
 test-pyspark-versions: java jar ## run the core of the tests on each PySpark (VERSIONS="3.5.9 4.0.5": on these)
 	@$(PYTHON) -m scripts.pyspark_versions $(VERSIONS)
 
-check: $(STAMP) ## format, lint, types, direction of imports
+check: $(STAMP) ## format, lint, types, direction of imports, the documents
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/unit/docs
 	$(BIN)/python -m scripts.page check
 	$(BIN)/python -m scripts.jvm check
 
