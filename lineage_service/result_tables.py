@@ -37,6 +37,7 @@ from lineage_service.lineage import (
     TracedNode,
     Values,
     ValueStep,
+    Waves,
 )
 from lineage_service.queries import RecordQuery, TraceQuery
 
@@ -57,6 +58,7 @@ __all__ = [
     "SLOW_COLUMNS",
     "SUSPECT_COLUMNS",
     "TRACE_COLUMNS",
+    "TRIGGER_COLUMNS",
     "VALUE_COLUMNS",
     "absence_lines",
     "application_lines",
@@ -79,6 +81,7 @@ __all__ = [
     "suspect_lines",
     "trace_lines",
     "trace_table",
+    "trigger_lines",
     "value_lines",
 ]
 
@@ -446,3 +449,22 @@ def contrast_lines(contrast: Contrast) -> Iterator[Line]:
             *(shared.property, shared.bad, shared.of_bad, shared.good, shared.of_good),
             *(shared.score, shared.g, claim(shared.unusual)),
         )
+
+
+TRIGGER_COLUMNS = (
+    "job",
+    "wave",
+    "asked",
+    "decision",
+    "reason",
+    "phase",
+    "probability",
+    "application_id",
+    "why",
+)
+
+
+def trigger_lines(waves: Waves) -> Iterator[Sequence[object]]:
+    """One line for each wave, the latest first."""
+    for wave in waves.waves:
+        yield [getattr(wave, column) for column in TRIGGER_COLUMNS]

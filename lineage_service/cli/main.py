@@ -171,6 +171,12 @@ COMMANDS: dict[str, Entry] = {
         _STORE,
         runs_command=True,
     ),
+    "trigger": Entry(
+        "lineage_service.cli.trigger:command",
+        "whether a job is worth running now: exit code 0 run, 99 skip; or run its command, or not",
+        ("store",),
+        runs_command=True,
+    ),
     "values": Entry(
         "lineage_service.cli.query.values:command", "what a record looked like on its way", _STORE
     ),

@@ -107,6 +107,15 @@ from lineage_service.lineage.traces import (
     Values,
     ValueStep,
 )
+from lineage_service.lineage.triggers import (
+    Job,
+    JobEntry,
+    Jobs,
+    Trigger,
+    TriggerDecision,
+    TriggerPhase,
+    Waves,
+)
 
 __all__ = [
     "Absence",
@@ -166,6 +175,9 @@ __all__ = [
     "InfluenceWay",
     "InfluentialRow",
     "InputRecord",
+    "Job",
+    "JobEntry",
+    "Jobs",
     "KeyHolder",
     "KeyedOperation",
     "Lag",
@@ -221,11 +233,15 @@ __all__ = [
     "Trace",
     "TraceStart",
     "TracedNode",
+    "Trigger",
+    "TriggerDecision",
+    "TriggerPhase",
     "UsedRows",
     "ValueStep",
     "Values",
     "Verdict",
     "Verification",
+    "Waves",
     "WayRecord",
     "doc",
 ]

@@ -38,7 +38,7 @@ from lineage_service.store.location import StoreLocation
 from lineage_service.store.log_check import empty_entries, lost_log
 from lineage_service.store.tables import ROW_GROUP, TABLES
 
-__all__ = ["COMMITS_PER_OPENING", "NOTHING", "WRITER", "Contents", "Table", "only"]
+__all__ = ["ANY_OFFSET", "COMMITS_PER_OPENING", "NOTHING", "WRITER", "Contents", "Table", "only"]
 
 logger = logging.getLogger(__name__)
 
@@ -73,11 +73,17 @@ _LISTED_S = 60.0
 #: Writing the same rows again after a commit of `maintenance` came between.
 _APPEND_TRIES = 5
 
+#: The column that parts the tables of applications.
+_APPLICATION = "application_id"
+#: No reader needs files of an older snapshot.
+_READ_HOURS = 2
+
 #: What Delta's log says of the times in a file.
 _LATEST = "max.time"
 
 _Rows = Callable[[int], Iterator[pa.RecordBatch]]
-_ANY = object()
+#: Whatever the offset of the source is.
+ANY_OFFSET = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,19 +103,24 @@ NOTHING = Contents(version=0, rows=0)
 
 
 class Table:
-    """One Delta table at its newest snapshot. Checkpoints are the library's business."""
+    """One Delta table at its newest snapshot. Checkpoints are the library's business.
 
-    def __init__(self, location: StoreLocation, name: str) -> None:
-        self._location, self._name = location, name
+    By default it is one of applications. Of another `schema`, `key` is the column that parts it.
+    """
+
+    def __init__(
+        self, location: StoreLocation, name: str, schema: pa.Schema | None = None, key: str = _APPLICATION
+    ) -> None:
+        self._location, self._name, self._key = location, name, key
         self._uri = location.table(name)
         self._log = str(Path(self._uri) / "_delta_log") if location.is_local else None
         self._listed_at = -math.inf
-        self._schema = TABLES[name]
+        self._schema = TABLES[name] if schema is None else schema
         self._lock = Lock()
         with translated_errors(self._uri):
             location.make(name)
-            self._delta = _opened(location, name)
-            _check_columns(self._uri, name, self._delta)
+            self._delta = _opened(location, name, self._schema, key)
+            _check_columns(self._uri, self._schema, self._delta)
             self._opened_at = self._delta.version()
         self._synced = -1  # it and all commits before it are on the disk
         self._offsets: dict[str, int | None] = {}  # of sources that were asked for, at a version
@@ -139,7 +150,7 @@ class Table:
             self._offsets[source] = delta.transaction_version(source)
         return self._offsets[source]
 
-    def append(self, source: str, next_offset: int, rows: _Rows, at: object = _ANY) -> int:
+    def append(self, source: str, next_offset: int, rows: _Rows, at: object = ANY_OFFSET) -> int:
         """Commit `rows(since)` and the source's new offset; the number of rows.
 
         `since` is the offset from which on the table lacks messages. Record batches may be empty: then only
@@ -149,11 +160,13 @@ class Table:
         Delta also refuses an append after anything was removed from the table meanwhile, of whichever
         application. That is `maintenance` at work, and no reason to give way while the source did not move.
         """
-        started_at: object = _ANY
+        started_at: object = ANY_OFFSET
         for tries_left in reversed(range(_APPEND_TRIES)):
             with self._refreshed() as delta:
                 offset = self._offset(delta, source)
-                if (at is not _ANY and offset != at) or (started_at is not _ANY and offset != started_at):
+                if (at is not ANY_OFFSET and offset != at) or (
+                    started_at is not ANY_OFFSET and offset != started_at
+                ):
                     raise StoreConflictError(f"{self._uri}: {source} moved to {offset} meanwhile")
                 started_at = offset
                 if offset is not None and offset >= next_offset:
@@ -197,16 +210,24 @@ class Table:
     def delete(self, application_id: str) -> None:
         """Commit that the application's files are no part of the table. The files themselves stay."""
         with self._refreshed() as delta:
-            if delta.file_uris(file_pruning_predicate=[("application_id", "=", application_id)]):
+            if delta.file_uris(file_pruning_predicate=[(self._key, "=", application_id)]):
                 version = delta.version()
-                delta.delete(only(application_id))
+                delta.delete(only(application_id, self._key))
                 self._location.sync(self._name, range(version + 1, delta.version() + 1))
+
+    def join_files(self, application_id: str) -> None:
+        """Make one file of the small ones of a part, and remove those that no reader can need any more."""
+        with self._refreshed() as delta:
+            version = delta.version()
+            delta.optimize.compact(partition_filters=[(self._key, "=", application_id)])
+            self._location.sync(self._name, range(version + 1, delta.version() + 1))
+            delta.vacuum(retention_hours=_READ_HOURS, enforce_retention_duration=False, dry_run=False)
 
     def files(self, application_id: str, node: int | None) -> list[str]:
         """URIs of those that hold something of the application, and with `node` perhaps of that."""
         if node is None:
             return list(self.contents().get(application_id, NOTHING).uris)
-        predicate: list[tuple[str, str, Any]] = [("application_id", "=", application_id), ("node", "=", node)]
+        predicate: list[tuple[str, str, Any]] = [(self._key, "=", application_id), ("node", "=", node)]
         with self._refreshed() as delta:
             return delta.file_uris(file_pruning_predicate=predicate)
 
@@ -217,11 +238,11 @@ class Table:
                 added = pa.table(delta.get_add_actions(flatten=True))
                 if _LATEST not in added.column_names:
                     added = added.append_column(_LATEST, pa.nulls(added.num_rows, pa.int64()))
-                by_application = added.group_by("partition.application_id")
+                by_application = added.group_by(f"partition.{self._key}")
                 sums = [("path", "list"), ("num_records", "sum"), (_LATEST, "max"), (_LATEST, "count")]
                 rows = by_application.aggregate(sums).to_pylist()
                 self._contents = {
-                    row["partition.application_id"]: Contents(
+                    row[f"partition.{self._key}"]: Contents(
                         version=hash(frozenset(row["path_list"])),
                         rows=row["num_records_sum"] or 0,
                         uris=tuple(f"{self._uri}/{unquote(path)}" for path in row["path_list"]),
@@ -260,9 +281,9 @@ class Table:
         return os.path.exists(newest) and not os.path.exists(following)  # noqa: PTH110
 
 
-def only(application_id: str) -> str:
+def only(application_id: str, key: str = _APPLICATION) -> str:
     """An application's rows, as a predicate."""
-    return "application_id = '" + application_id.replace("'", "''") + "'"
+    return f"{key} = '" + application_id.replace("'", "''") + "'"
 
 
 class _Count:
@@ -277,10 +298,10 @@ class _Count:
             yield batch
 
 
-def _check_columns(uri: str, name: str, delta: DeltaTable) -> None:
+def _check_columns(uri: str, schema: pa.Schema, delta: DeltaTable) -> None:
     """Another version's rows are not taken for this one's. Raises StoreUnavailableError."""
     stored = {field.name: str(field.type) for field in delta.schema().fields}
-    expected = {field.name: str(field.type) for field in Schema.from_arrow(TABLES[name]).fields}
+    expected = {field.name: str(field.type) for field in Schema.from_arrow(schema).fields}
     if stored != expected:
         columns = {*stored, *expected}
         differ = sorted(column for column in columns if stored.get(column) != expected.get(column))
@@ -291,7 +312,7 @@ def _check_columns(uri: str, name: str, delta: DeltaTable) -> None:
         )
 
 
-def _opened(location: StoreLocation, name: str) -> DeltaTable:
+def _opened(location: StoreLocation, name: str, schema: pa.Schema, key: str) -> DeltaTable:
     uri = location.table(name)
     if location.is_local:
         if (lost := lost_log(uri)) is not None:
@@ -301,9 +322,9 @@ def _opened(location: StoreLocation, name: str) -> DeltaTable:
     try:
         delta = DeltaTable.create(
             uri,
-            TABLES[name],
+            schema,
             mode="ignore",
-            partition_by=["application_id"],
+            partition_by=[key],
             name=name,
             configuration=_CONFIGURATION,
         )

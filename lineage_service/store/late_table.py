@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
 
-from lineage_service.store.delta_table import Contents, Table
+from lineage_service.store.delta_table import ANY_OFFSET, Contents, Table
 from lineage_service.store.errors import translated_errors
 from lineage_service.store.location import StoreLocation
 
@@ -20,9 +20,11 @@ __all__ = ["LateTable"]
 class LateTable:
     """What `Table` does, of one that may not be there yet."""
 
-    def __init__(self, location: StoreLocation, name: str) -> None:
-        """Raises StoreUnavailableError if it is there and damaged, or of another version."""
-        self._location, self._name = location, name
+    def __init__(
+        self, location: StoreLocation, name: str, schema: pa.Schema | None = None, key: str = "application_id"
+    ) -> None:
+        """As `Table`. Raises StoreUnavailableError if it is there and damaged, or of another version."""
+        self._location, self._name, self._schema, self._key = location, name, schema, key
         self._table: Table | None = None
         self._existing()
 
@@ -31,20 +33,35 @@ class LateTable:
             with translated_errors(self._location.table(self._name)):
                 exists = self._location.has(self._name)
             if exists:
-                self._table = Table(self._location, self._name)
+                self._table = Table(self._location, self._name, self._schema, self._key)
         return self._table
 
     def exists(self) -> bool:
         return self._existing() is not None
 
-    def append(self, source: str, next_offset: int, rows: Callable[[int], Iterator[pa.RecordBatch]]) -> int:
+    def offset(self, source: str) -> int | None:
+        table = self._existing()
+        return None if table is None else table.offset(source)
+
+    def append(
+        self,
+        source: str,
+        next_offset: int,
+        rows: Callable[[int], Iterator[pa.RecordBatch]],
+        at: object = ANY_OFFSET,
+    ) -> int:
         """As `Table.append`. Without rows, no table is made."""
         table = self._existing()
         if table is None:
             if next(rows(0), None) is None:
                 return 0
-            table = self._table = Table(self._location, self._name)
-        return table.append(source, next_offset, rows)
+            table = self._table = Table(self._location, self._name, self._schema, self._key)
+        return table.append(source, next_offset, rows, at)
+
+    def join_files(self, application_id: str) -> None:
+        table = self._existing()
+        if table is not None:
+            table.join_files(application_id)
 
     def delete(self, application_id: str) -> None:
         table = self._existing()

@@ -76,6 +76,8 @@ DATASET = Object(
         "partitions": TEXTS | None,
         "columns": TEXTS | None,
         "options": MapOf(TEXT) | None,
+        "paths": ListOf(PATH) | None,
+        "appends": BOOLEAN | None,
     }
 )
 # What an operator computes of a row: a column, a literal, a function of others, or what is not said.
@@ -206,6 +208,7 @@ EVENT_FIELDS: Mapping[str, Object] = {
             "job": TEXT | None,
             "wave": TEXT | None,
             "code": TEXT | None,
+            "code_files": ListOf(PATH) | None,
             "parent": _STARTED_BY,
             "root": _STARTED_BY,
         },

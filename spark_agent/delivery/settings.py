@@ -18,6 +18,7 @@ from spark_agent.contract.home import lineage_home
 from spark_agent.delivery import setting_names
 
 ENABLED, QUIET = "spark.lineage.enabled", "spark.lineage.quiet"
+JOB = "spark.lineage.job"
 _DETAILED, _OLD_DETAILED = "spark.lineage.detailed", "spark.rdd.lineage.detailed"
 
 
@@ -53,6 +54,12 @@ SETTINGS = (
         "",
         "Address of `lineage serve` for `spark_agent.trace`; see tracing-in-spark.md. Empty: the "
         "address in `api.json` of the home folder, else http://127.0.0.1:8080.",
+    ),
+    Setting(
+        JOB,
+        "",
+        "The job that the application is an execution of, for `lineage trigger`; see triggering.md. Empty: "
+        "the application's name.",
     ),
     Setting("spark.lineage.topic.node", contract.NODE_TOPIC, "Topic of applications, nodes and manifests."),
     Setting("spark.lineage.topic.flow", contract.FLOW_TOPIC, "Topic of flow blocks."),

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
+from spark_agent.contract.program_code import WAVE_VARIABLE
 from spark_agent.delivery import process_sender, settings
 from spark_agent.delivery.notices import Notices
 from spark_agent.driver import monkeypatch, outcome, summaries
@@ -22,6 +23,7 @@ from spark_agent.driver.event_publisher import EventPublisher
 from spark_agent.driver.node_publisher import NodePublisher
 from spark_agent.driver.operation_scope import OperationScope
 from spark_agent.driver.pickled_chains import PickledChains
+from spark_agent.driver.program_code import program_code
 from spark_agent.driver.recipes import Recipes
 from spark_agent.worker.manifests import Manifests
 
@@ -91,6 +93,7 @@ class Session:
             master=self.context.master,
             problems=list(self.settings.problems),
             **({} if self.replay is None else {"replay": self.replay.started()}),
+            **self._execution(),
         )
         servers = self.settings.bootstrap_servers
         self.notices.say(summaries.started(self.application_id, self.context.appName, servers))
@@ -101,6 +104,16 @@ class Session:
         outcome.watch()
         atexit.register(self._correct_end)
         atexit.register(self.stop, at_exit=True)  # before the other: the last one that is registered is first
+
+    def _execution(self) -> dict[str, Any]:
+        """Which job this is an execution of, for which wave of it, and of which code."""
+        conf = self.context._conf
+        wave = os.environ.get(WAVE_VARIABLE, "").strip()
+        return {
+            "job": str(conf.get(settings.JOB, "") or "").strip() or self.context.appName,
+            **({"wave": wave} if wave else {}),
+            **program_code(str(conf.get("spark.submit.pyFiles", "") or "")),
+        }
 
     def stop(self, *, at_exit: bool = False) -> None:
         """Publish the end and the counters, undo the patches. Does nothing the second time."""

@@ -196,6 +196,8 @@ def _of_data_source(catalyst: Catalyst, command: Plan, symlinks: Sequence[dict[s
         format = "csv+header"
     output = _at(partitions.local_path(str(command.outputPath().toString())), format)
     output.dataset |= text_options(format, options)
+    if str(command.mode().toString()) == "Append":
+        output.dataset["appends"] = True
     table = command.catalogTable()
     if table.isDefined() and table.get().tracksPartitionsInCatalog():
         output.location = catalog_partitions.locations_of(catalyst, table.get())

@@ -81,7 +81,7 @@ class FileScans:
         if _is_strict(files) and not all(self._is_of_folders(files, condition) for condition in pushed):
             unlike = "but for lines that a filter leaves out"
         dataset: dict[str, Any] = partitions.dataset(roots[0], f"{format} {unlike}".rstrip())
-        dataset |= text_options(format, options)
+        dataset |= text_options(format, options) | _paths(scan, options)
         return described, dataset | ({"partitions": files["folders"]} if files["folders"] else {})
 
     def about(self, plan: Plan, leaf: Operator, dataset: dict[str, Any] | None) -> dict[str, Any]:
@@ -192,6 +192,19 @@ class FileScans:
 
     def rdd_node(self, plan: Plan, leaf: Operator) -> int | None:
         return self._rdd_nodes.rdd_node(plan, leaf.kind)
+
+
+def _paths(scan: Operator, options: Mapping[str, str]) -> dict[str, list[str]]:
+    """What the dataset says of the paths that the program named: a pattern has become files here.
+
+    Of several paths that is not known, nor of a table, whose partitions may have been chosen.
+    """
+    named = options.get("path")
+    if named is None or scan.table is not None or scan.files is None:
+        return {"paths": []}
+    path = partitions.absolute(named)
+    is_root = scan.files["count"] == 1 and partitions.local_path(scan.files["roots"][0]).rstrip("/") == path
+    return {} if is_root else {"paths": [path]}
 
 
 def _is_strict(files: Mapping[str, Any]) -> bool:

@@ -1,0 +1,250 @@
+"""`lineage trigger`: whether a job is worth running now, for whatever schedules it.
+
+Exit code 0: run it; 99: skip it, which Airflow's BashOperator takes for that; 2: arguments, and jobs of which
+a skip would lose data; 1: only with `--strict`. Behind two dashes stands the command that runs the job: then
+it runs or not, and its exit code counts. Whatever goes wrong here is a reason to run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+from rich.console import Console
+
+from lineage_service.cli.query.output import Output, moment, plain, print_table, table
+from lineage_service.errors import InvalidQueryError, LineageError
+from lineage_service.lineage import Trigger, Waves
+from lineage_service.result_json import json_bytes
+from lineage_service.result_tables import TRIGGER_COLUMNS, trigger_lines
+from lineage_service.settings import Settings
+from lineage_service.store.flow_store import existing_store
+from lineage_service.triggering.decisions import default_wave, undecided
+from lineage_service.triggering.question import DEFAULT_AGE, Question, seconds_of
+from lineage_service.triggering.stored_jobs import StoredJobs
+from spark_agent.contract.program_code import WAVE_VARIABLE
+
+__all__ = ["command", "configure"]
+
+_SKIP, _STRICT, _REFUSED = 99, 1, 2
+_NOT_EXECUTABLE, _NOT_FOUND, _SIGNALLED = 126, 127, 128
+#: Reasons that are faults of ours, or mean that there is nothing to decide upon.
+_FAULTS = frozenset(("unavailable", "error", "never_ran"))
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.usage = (
+        "%(prog)s JOB [--wave ID] [--at-least-every 7d] [--code VERSION] [--input PATH]..  [-- COMMAND...]\n"
+        "       %(prog)s show JOB | waves JOB [--csv] | forget JOB"
+    )
+    parser.add_argument(
+        "jobs",
+        nargs="+",
+        metavar="JOB",
+        help="the job: its spark.lineage.job, or the name of its applications; or `show`, `waves` or "
+        "`forget` and a job",
+    )
+    parser.add_argument("--wave", metavar="ID", help="the scheduler's id of this run (default: the time)")
+    parser.add_argument(
+        "--at-least-every",
+        default=DEFAULT_AGE,
+        metavar="AGE",
+        help=f"run if the last execution began so long ago: 30m, 24h, 7d (default: {DEFAULT_AGE})",
+    )
+    parser.add_argument(
+        "--bound",
+        default="0",
+        metavar="E",
+        help="the tolerated error; today 0 only: skip what has not changed",
+    )
+    parser.add_argument("--code", metavar="VERSION", help="the version of the code, instead of its files")
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="look at this path or folder, too; inputs in it whose paths are not known are looked at with it",
+    )
+    parser.add_argument(
+        "--ignore-input",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="leave this input out: a path, a table, or an operation such as parallelize",
+    )
+    parser.add_argument(
+        "--deterministic",
+        action="store_true",
+        help="the output depends on inputs and code alone, whatever the code calls",
+    )
+    parser.add_argument(
+        "--missing-is-fine", action="store_true", help="skip also where the output of a wave is missing then"
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="exit code 1 where it cannot be decided, instead of 0"
+    )
+    parser.add_argument(
+        "--skip-code",
+        type=int,
+        default=0,
+        metavar="N",
+        help="with a command: the exit code of a skip (default: 0)",
+    )
+    formats = parser.add_mutually_exclusive_group()
+    formats.add_argument("--json", action="store_true", help="answer as the HTTP API does")
+    formats.add_argument("--csv", action="store_true", help="with `waves`: answer as CSV with a header line")
+
+
+def command(settings: Settings, options: argparse.Namespace) -> int:
+    """Raises LineageError."""
+    first, *rest = options.jobs
+    if rest:
+        if first not in _VERBS or len(rest) > 1:
+            few = f"JOB, or one of {', '.join(_VERBS)} and a job"
+            sys.stderr.write(f"lineage trigger: {' '.join(rest)!r} is too much: {few}\n")
+            return _REFUSED
+        return _VERBS[first](settings, options, rest[0])
+    try:
+        question = _question(options, first)
+    except InvalidQueryError as error:
+        sys.stderr.write(f"lineage trigger: {error}\n")
+        return _REFUSED
+    answer = _answer(settings, question)
+    words = options.words
+    _print(answer, is_json=options.json, to_error=bool(words))
+    if answer.reason == "arguments":
+        return _REFUSED
+    if options.strict and answer.reason in _FAULTS:
+        return _STRICT
+    if words:
+        return _run(words, answer.wave) if answer.run else options.skip_code
+    if answer.refused:
+        return _REFUSED
+    return 0 if answer.run else _SKIP
+
+
+def _question(options: argparse.Namespace, job: str) -> Question:
+    """Raises InvalidQueryError."""
+    try:
+        bound = float(options.bound)
+    except ValueError:
+        bound = -1.0
+    if bound != 0:
+        raise InvalidQueryError(
+            f"--bound {options.bound}: only 0 is known today, which skips what has not changed at all"
+        )
+    question = Question(
+        job=job,
+        wave=options.wave,
+        at_least_every_s=seconds_of(options.at_least_every),
+        code=options.code,
+        inputs=tuple(options.input),
+        ignored=tuple(options.ignore_input),
+        missing_is_fine=options.missing_is_fine,
+        is_steady=options.deterministic,
+        command=tuple(options.words),
+    )
+    question.check()
+    return question
+
+
+def _answer(settings: Settings, question: Question) -> Trigger:
+    question = replace(question, wave=question.wave or default_wave())
+    assert question.wave is not None
+    try:
+        jobs = StoredJobs(existing_store(settings))
+    except LineageError as error:
+        return undecided(question.job, question.wave, "unavailable", str(error))
+    return jobs.decide(question)
+
+
+def _print(answer: Trigger, *, is_json: bool, to_error: bool) -> None:
+    stream = sys.stderr if to_error else sys.stdout
+    if is_json:
+        text = json_bytes(answer).decode()
+    else:
+        word = "refused" if answer.refused else answer.decision
+        again = " · asked before" if answer.repeated else ""
+        text = plain(f"{word}  {answer.job} · wave {answer.wave}{again} · {answer.why}").plain
+    stream.write(f"{text}\n")
+    stream.flush()
+
+
+def _run(words: list[str], wave: str) -> int:
+    """The exit code of the command, as a shell gives it."""
+    try:
+        code = subprocess.run(words, env={**os.environ, WAVE_VARIABLE: wave}, check=False).returncode
+    except FileNotFoundError:
+        sys.stderr.write(f"lineage trigger: there is no command {words[0]}\n")
+        return _NOT_FOUND
+    except OSError as error:
+        sys.stderr.write(f"lineage trigger: {words[0]} cannot be run: {error.strerror or error}\n")
+        return _NOT_EXECUTABLE
+    return code if code >= 0 else _SIGNALLED - code
+
+
+# -- what was decided before ------------------------------------------------------------------------------
+
+
+def _show(settings: Settings, options: argparse.Namespace, name: str) -> int:
+    """Raises LineageError."""
+    job = StoredJobs(existing_store(settings)).job(name)
+
+    def show(console: Console) -> None:
+        ran = "never ran with lineage"
+        if job.application_id is not None and job.began is not None:
+            lineage = "complete" if job.complete else "not complete"
+            ran = f"{job.application_id}  {moment(job.began)}  {job.state}, lineage {lineage}"
+        lines = {
+            "job": job.job,
+            "last execution": ran,
+            "inputs": ", ".join(job.inputs) or "none are known",
+            "outputs": ", ".join(job.outputs) or "none are known",
+            "waves": f"{job.waves:,} asked about: {job.runs:,} run, {job.skips:,} skipped",
+        }
+        if job.last is not None:
+            lines["last answer"] = f"{job.last.decision}  wave {job.last.wave} · {job.last.why}"
+        width = max(map(len, lines))
+        for label, text in lines.items():
+            console.print(plain(f"{label:{width}}  {text}"), soft_wrap=True)
+
+    options.csv = False
+    Output(options).give(job, (), (), show)
+    return 0
+
+
+def _waves(settings: Settings, options: argparse.Namespace, name: str) -> int:
+    """Raises LineageError."""
+    waves = StoredJobs(existing_store(settings)).waves(name)
+    Output(options).give(
+        waves, TRIGGER_COLUMNS, trigger_lines(waves), lambda console: _show_waves(console, waves)
+    )
+    return 0
+
+
+def _show_waves(console: Console, waves: Waves) -> None:
+    if not waves.waves:
+        console.print(plain(f"{waves.job!r} was never asked about"), soft_wrap=True)
+        return
+    rows = table("asked", "wave", "decision", "reason", "why~")
+    for wave in waves.waves:
+        rows.add_row(moment(wave.asked), plain(wave.wave), wave.decision, plain(wave.reason), plain(wave.why))
+    print_table(console, rows)
+
+
+def _forget(settings: Settings, options: argparse.Namespace, name: str) -> int:
+    """Raises LineageError."""
+    count = StoredJobs(existing_store(settings)).forget(name)
+    sys.stdout.write(f"forgot {count:,} wave{'' if count == 1 else 's'} of {name}\n")
+    return 0
+
+
+_VERBS: dict[str, Callable[[Settings, argparse.Namespace, str], int]] = {
+    "show": _show,
+    "waves": _waves,
+    "forget": _forget,
+}

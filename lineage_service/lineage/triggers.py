@@ -1,0 +1,84 @@
+"""Whether a job is worth running: the answers to those who ask before they run it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from lineage_service.lineage.results import Result, doc
+
+TriggerDecision = Literal["run", "skip"]
+TriggerPhase = Literal["certain", "training", "application"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger(Result):
+    """One answer, for one wave of a job."""
+
+    job: str = field(metadata=doc("The job that was asked about."))
+    wave: str = field(metadata=doc("The wave that was asked about. Asked again, it has the same answer."))
+    decision: TriggerDecision = field(metadata=doc("Whether to run the job. What cannot be decided is run."))
+    reason: str = field(metadata=doc("Why, in one word of docs/triggering.md."))
+    why: str = field(metadata=doc("Why, in one sentence."))
+    phase: TriggerPhase = field(metadata=doc("What the answer rests on. `certain`: on no model."))
+    probability: float | None = field(
+        default=None, metadata=doc("That the output would change by more than the bound. Null: no model.")
+    )
+    compliance: float | None = field(
+        default=None, metadata=doc("Share of waves within the bound so far. Null: not known.")
+    )
+    asked: int = field(metadata=doc("When it was first asked, in Unix milliseconds."))
+    application_id: str | None = field(
+        default=None, metadata=doc("The last execution of the job; null if it never ran.")
+    )
+    repeated: bool = field(default=False, metadata=doc("The wave was asked before: this is that answer."))
+    refused: bool = field(
+        default=False, metadata=doc("Skipping this job would lose data, so it is not decided upon.")
+    )
+
+    @property
+    def run(self) -> bool:
+        """Is the job to be run?"""
+        return self.decision == "run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waves(Result):
+    """The waves of a job that were asked about."""
+
+    job: str = field(metadata=doc("The job."))
+    waves: tuple[Trigger, ...] = field(metadata=doc("The answers, the latest first."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job(Result):
+    """A job, by its executions and its waves."""
+
+    job: str = field(metadata=doc("Its name: `spark.lineage.job`, or that of its applications."))
+    application_id: str | None = field(metadata=doc("Its last execution; null if it never ran."))
+    began: int | None = field(metadata=doc("When that began, in Unix milliseconds."))
+    state: str | None = field(metadata=doc("What became of it, as of an application."))
+    complete: bool | None = field(metadata=doc("Whether the lineage of it is complete."))
+    inputs: tuple[str, ...] = field(metadata=doc("What it read: paths, or the names of what is no file."))
+    outputs: tuple[str, ...] = field(metadata=doc("What it wrote."))
+    waves: int = field(metadata=doc("How many waves were asked about."))
+    runs: int = field(metadata=doc("How many of these it was to run for."))
+    skips: int = field(metadata=doc("How many of these it was skipped for."))
+    last: Trigger | None = field(metadata=doc("The last answer; null if it was never asked about."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEntry(Result):
+    """A job in a list."""
+
+    job: str = field(metadata=doc("Its name."))
+    application_id: str | None = field(metadata=doc("Its last execution; null if it never ran."))
+    began: int | None = field(metadata=doc("When that began, in Unix milliseconds."))
+    waves: int = field(metadata=doc("How many waves were asked about."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jobs(Result):
+    """All jobs."""
+
+    jobs: tuple[JobEntry, ...] = field(metadata=doc("The one that ran last is first."))

@@ -1,0 +1,1 @@
+"""Triggering: run a job only when its output would change by more than is tolerated."""

@@ -1,0 +1,133 @@
+"""Decides whether a job is worth running, and keeps the answer. `decide` never raises.
+
+ 1. A wave that was asked about before has its answer.
+ 2. Evidence is gathered: executions, files, code, earlier waves.
+ 3. Certain answers come first. A change that is not final may be weighed by a model behind them.
+ 4. The answer becomes a row of the history. Of two who ask for one wave, or for two, one is refused there:
+    it begins again, and finds the other's answer.
+What cannot be decided, or not be written down, is run.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import datetime, timezone
+from typing import Protocol
+
+from lineage_service.errors import InvalidQueryError, LineageError
+from lineage_service.lineage import Trigger
+from lineage_service.store.errors import StoreConflictError
+from lineage_service.triggering.certain import Answer, certain_answer, refusal
+from lineage_service.triggering.evidence import Evidence, command_hash, gathered
+from lineage_service.triggering.executions import JobStore
+from lineage_service.triggering.question import Question
+from lineage_service.triggering.wave_history import Wave
+
+__all__ = ["Decider", "Weigh", "default_wave", "undecided"]
+
+logger = logging.getLogger(__name__)
+
+_TRIES = 10
+
+
+class Waves(Protocol):
+    """The answers of all jobs, as in `WaveHistory`."""
+
+    def count(self, job: str) -> int: ...
+
+    def waves(self, job: str) -> list[Wave]: ...
+
+    def add(self, wave: Wave, count: int) -> None: ...
+
+
+Weigh = Callable[[Evidence, Answer], Answer]
+"""Takes a change that is not final, and answers for it or gives it back."""
+
+
+class Decider:
+    """Of one flow store. Threads and processes may decide at the same time."""
+
+    def __init__(self, store: JobStore, history: Waves, weigh: Weigh | None = None) -> None:
+        self._store, self._history, self._weigh = store, history, weigh
+
+    def decide(self, question: Question) -> Trigger:
+        """Never raises: what goes wrong is a reason to run."""
+        wave = question.wave or default_wave()
+        try:
+            question.check()
+            return self._decided(question, wave)
+        except InvalidQueryError as error:
+            return undecided(question.job, wave, "arguments", str(error))
+        except LineageError as error:
+            return undecided(question.job, wave, "unavailable", str(error))
+        except Exception as error:
+            logger.exception("the job %r cannot be decided upon", question.job)
+            return undecided(question.job, wave, "error", f"it cannot be decided: {error!r}")
+
+    def _decided(self, question: Question, wave: str) -> Trigger:
+        """Raises LineageError."""
+        for tries_left in reversed(range(_TRIES)):
+            count = self._history.count(question.job)
+            waves = self._history.waves(question.job)
+            before = next((entry for entry in waves if entry.wave == wave), None)
+            if before is not None:
+                return before.answer(repeated=True)
+            evidence = gathered(self._store, waves, question)
+            refused = refusal(evidence)
+            if refused is not None:
+                return undecided(question.job, wave, "refused", refused, evidence)
+            entry = _entry(wave, count, evidence, self._answer(evidence))
+            try:
+                self._history.add(entry, count)
+                return entry.answer(repeated=False)
+            except StoreConflictError:
+                if not tries_left:
+                    raise
+        raise AssertionError("the last try returns or raises")
+
+    def _answer(self, evidence: Evidence) -> Answer:
+        answer = certain_answer(evidence)
+        if answer.is_final or self._weigh is None:
+            return answer
+        return self._weigh(evidence, answer)
+
+
+def _entry(wave: str, count: int, evidence: Evidence, answer: Answer) -> Wave:
+    question, last = evidence.question, evidence.last
+    return Wave(
+        job=question.job,
+        wave=wave,
+        number=count,
+        time=evidence.now_ms,
+        phase="certain",
+        decision=answer.decision,
+        reason=answer.reason,
+        why=answer.why,
+        application_id=None if last is None else last.application_id,
+        inputs=evidence.seen(),
+        code=question.code,
+        command=command_hash(question.command),
+    )
+
+
+def default_wave() -> str:
+    """The time, in UTC."""
+    return datetime.now(timezone.utc).isoformat(timespec="microseconds")
+
+
+def undecided(job: str, wave: str, reason: str, why: str, evidence: Evidence | None = None) -> Trigger:
+    """The answer where there is none: run. It is not kept."""
+    last = None if evidence is None else evidence.last
+    return Trigger(
+        job=job,
+        wave=wave,
+        decision="run",
+        reason=reason,
+        why=why,
+        phase="certain",
+        asked=time.time_ns() // 1_000_000,
+        application_id=None if last is None else last.application_id,
+        refused=reason == "refused",
+    )

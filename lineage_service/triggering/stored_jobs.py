@@ -1,0 +1,79 @@
+"""What is known of jobs and of their waves, for people and programs: reads the store, and decides nothing."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from lineage_service.errors import NotFoundError
+from lineage_service.lineage import Job, JobEntry, Jobs, Trigger, Waves
+from lineage_service.triggering.decisions import Decider
+from lineage_service.triggering.executions import executions_of, jobs
+from lineage_service.triggering.given_inputs import inputs_of, outputs_of
+from lineage_service.triggering.question import Question
+from lineage_service.triggering.wave_history import WaveHistory
+
+if TYPE_CHECKING:
+    from lineage_service.store.flow_store import DeltaFlowStore
+
+__all__ = ["StoredJobs"]
+
+
+class StoredJobs:
+    """Those of one flow store. Methods raise StoreUnavailableError, but for `decide`, which never raises."""
+
+    def __init__(self, store: DeltaFlowStore) -> None:
+        self._store, self._history = store, WaveHistory(store.location)
+
+    def decide(self, question: Question) -> Trigger:
+        return Decider(self._store, self._history).decide(question)
+
+    def jobs(self) -> Jobs:
+        """All that ever ran or were asked about."""
+        starts, waves = jobs(self._store), self._history.jobs()
+        return Jobs(
+            jobs=tuple(
+                JobEntry(
+                    job=name,
+                    application_id=str(starts[name]["application_id"]) if name in starts else None,
+                    began=int(starts[name]["time"]) if name in starts else None,
+                    waves=waves.get(name, 0),
+                )
+                for name in [*starts, *sorted(waves.keys() - starts)]
+            )
+        )
+
+    def job(self, name: str) -> Job:
+        """Raises NotFoundError of a job that neither ran nor was asked about."""
+        waves = self._history.waves(name)
+        last = next(iter(executions_of(self._store, name, 1, time.time() * 1000)), None)
+        if last is None and not waves:
+            raise NotFoundError(
+                f"no job {name!r} is known: a job is called by its spark.lineage.job, or by the name of its "
+                "applications"
+            )
+        skips = sum(wave.decision == "skip" for wave in waves)
+        sources = () if last is None else inputs_of(last)
+        written = () if last is None else outputs_of(last)
+        return Job(
+            job=name,
+            application_id=None if last is None else last.application_id,
+            began=None if last is None else last.began,
+            state=None if last is None else last.state,
+            complete=None if last is None else last.completeness.is_complete,
+            inputs=tuple(dict.fromkeys(place for one in sources for place in (one.paths or (one.name,)))),
+            outputs=tuple(output.path or output.name for output in written),
+            waves=len(waves),
+            runs=len(waves) - skips,
+            skips=skips,
+            last=waves[-1].answer(repeated=False) if waves else None,
+        )
+
+    def waves(self, name: str) -> Waves:
+        """The latest first; none of a job that was never asked about."""
+        waves = self._history.waves(name)
+        return Waves(job=name, waves=tuple(wave.answer(repeated=False) for wave in reversed(waves)))
+
+    def forget(self, name: str) -> int:
+        """Remove the waves of a job; how many there were."""
+        return self._history.forget(name)

@@ -1,0 +1,178 @@
+"""The waves that were asked about, in a Delta table of the flow store: `waves`, parted by job.
+
+Each answer is one commit with an application transaction, `trigger:KEY` = how many answers the job has: of
+two who ask at a time one is refused, and asks what the other one was told. An answer is never changed. Stands
+beside the tables of applications, and is made with its first row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset
+
+from lineage_service.lineage import Trigger
+from lineage_service.store.errors import StoreUnavailableError, translated_errors, translated_read_errors
+from lineage_service.store.late_table import LateTable
+from lineage_service.store.location import StoreLocation
+
+__all__ = ["SeenInput", "Wave", "WaveHistory"]
+
+_TABLE = "waves"
+#: `key` is a hash of the job: any text may be a job's name, and not any is the name of a folder.
+_SCHEMA = pa.schema(
+    [
+        ("key", pa.string()),
+        ("job", pa.string()),
+        ("wave", pa.string()),
+        ("number", pa.int64()),
+        ("time", pa.int64()),
+        ("phase", pa.string()),
+        ("decision", pa.string()),
+        ("reason", pa.string()),
+        ("why", pa.string()),
+        ("probability", pa.float64()),
+        ("application_id", pa.string()),
+        ("evidence", pa.string()),
+    ]
+)
+#: Answers are joined into one file after so many.
+_JOINED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class SeenInput:
+    """How the files of a path were when it was asked: see `FileLook`."""
+
+    digest: str
+    count: int
+    bytes: int
+    newest_ns: int | None
+    is_settled: bool
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wave:
+    """One answer, and what it was given upon. `command` is a hash of the command that was to be run."""
+
+    job: str
+    wave: str
+    number: int
+    time: int
+    phase: str
+    decision: str
+    reason: str
+    why: str
+    probability: float | None = None
+    application_id: str | None = None
+    inputs: Mapping[str, SeenInput] = field(default_factory=dict)
+    code: str | None = None
+    command: str | None = None
+
+    def answer(self, *, repeated: bool) -> Trigger:
+        return Trigger(
+            job=self.job,
+            wave=self.wave,
+            decision="skip" if self.decision == "skip" else "run",
+            reason=self.reason,
+            why=self.why,
+            phase=self.phase if self.phase in ("training", "application") else "certain",  # type: ignore[arg-type] # one of these
+            probability=self.probability,
+            asked=self.time,
+            application_id=self.application_id,
+            repeated=repeated,
+        )
+
+
+class WaveHistory:
+    """Of one flow store."""
+
+    def __init__(self, location: StoreLocation) -> None:
+        """Raises StoreUnavailableError."""
+        self._location = location
+        self._table = LateTable(location, _TABLE, _SCHEMA, "key")
+
+    def count(self, job: str) -> int:
+        """How many answers the job was ever given, forgotten ones included."""
+        return self._table.offset(_transaction(job)) or 0
+
+    def waves(self, job: str) -> list[Wave]:
+        """In the order in which they were asked about. Raises StoreUnavailableError."""
+        rows = self._rows(_key(job))
+        waves = [_wave(row) for row in rows if row["job"] == job]
+        return sorted(waves, key=lambda wave: wave.number)
+
+    def jobs(self) -> dict[str, int]:
+        """How many waves of each job there are."""
+        jobs: dict[str, int] = {}
+        for key in self._table.contents():
+            for row in self._rows(key):
+                jobs[row["job"]] = jobs.get(row["job"], 0) + 1
+        return jobs
+
+    def add(self, wave: Wave, count: int) -> None:
+        """As the answer after the first `count`. Raises StoreConflictError if there is one already."""
+        batch = pa.RecordBatch.from_pylist([_row(wave)], schema=_SCHEMA)
+        self._table.append(
+            _transaction(wave.job), count + 1, lambda _since: iter([batch]), at=count if count else None
+        )
+        if (count + 1) % _JOINED == 0:
+            self._table.join_files(_key(wave.job))
+
+    def forget(self, job: str) -> int:
+        """Remove the waves of a job; how many there were."""
+        count = len(self.waves(job))
+        self._table.delete(_key(job))
+        return count
+
+    def _rows(self, key: str) -> list[dict[str, Any]]:
+        uris = self._table.files(key, None)
+        if not uris:
+            return []
+        with translated_errors(self._location.table(_TABLE)):
+            files = self._location.files(_TABLE, uris)
+        names = [name for name in _SCHEMA.names if name != "key"]
+        with translated_read_errors():
+            stored = pyarrow.dataset.dataset(files, schema=_SCHEMA, format="parquet")
+            rows: list[dict[str, Any]] = stored.to_table(columns=names).to_pylist()
+        return rows
+
+
+def _key(job: str) -> str:
+    return hashlib.sha256(job.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _transaction(job: str) -> str:
+    return f"trigger:{_key(job)}"
+
+
+def _row(wave: Wave) -> dict[str, Any]:
+    evidence = {
+        "inputs": {
+            path: [seen.digest, seen.count, seen.bytes, seen.newest_ns, seen.is_settled, seen.version]
+            for path, seen in wave.inputs.items()
+        },
+        "code": wave.code,
+        "command": wave.command,
+    }
+    columns = {name: getattr(wave, name) for name in _SCHEMA.names if name not in ("key", "evidence")}
+    return {**columns, "key": _key(wave.job), "evidence": json.dumps(evidence)}
+
+
+def _wave(row: Mapping[str, Any]) -> Wave:
+    columns = {name: value for name, value in row.items() if name != "evidence"}
+    try:
+        evidence = json.loads(row["evidence"])
+        inputs = {path: SeenInput(*seen) for path, seen in evidence["inputs"].items()}
+        return Wave(**columns, inputs=inputs, code=evidence["code"], command=evidence["command"])
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StoreUnavailableError(
+            f"a row of the table {_TABLE} is not what this version writes ({error}): `lineage trigger forget "
+            "JOB` removes those of a job"
+        ) from None

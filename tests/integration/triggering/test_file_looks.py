@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from lineage_service.tracing.files.file_systems import FileSystems
+from lineage_service.triggering import file_looks
+from lineage_service.triggering.file_looks import FileLook, FileLooks, LookError
+
+
+def look(path: Path | str) -> FileLook:
+    return FileLooks(FileSystems(), 60.0).at(str(path))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in (
+        "a.csv",
+        "b.csv",
+        "day=1/c.csv",
+        "_SUCCESS",
+        ".a.csv.crc",
+        "_temporary/0/d.csv",
+        "_x=1/e.csv",
+    ):
+        path = tmp_path / "in" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    return tmp_path / "in"
+
+
+def names(found: FileLook, folder: Path) -> list[str]:
+    return [str(Path(path).relative_to(folder)) for path in sorted(found.files)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "files"),
+    [
+        ("", ["_x=1/e.csv", "a.csv", "b.csv", "day=1/c.csv"]),
+        ("a.csv", ["a.csv"]),
+        ("*.csv", ["a.csv", "b.csv"]),
+        ("[^b].csv", ["a.csv", "b.csv"]),  # more than a job reads, and never less
+        ("{a,z}.csv", ["a.csv"]),
+        ("*/c.csv", ["day=1/c.csv"]),
+        ("day=*", ["day=1/c.csv"]),
+        ("no", []),
+    ],
+)
+def test_a_look_lists_what_a_job_may_read(folder: Path, pattern: str, files: list[str]) -> None:
+    found = look(f"{folder}/{pattern}".rstrip("/"))
+    assert names(found, folder) == files
+    assert found.count == len(files)
+
+
+def test_a_look_that_finds_the_same_has_the_same_digest(folder: Path) -> None:
+    before = look(folder)
+    (folder / "_SUCCESS").write_text("again")
+    assert look(folder).digest == before.digest
+    (folder / "a.csv").write_text("other")
+    assert look(folder).digest != before.digest
+
+
+def test_a_file_that_was_just_written_is_not_settled(folder: Path) -> None:
+    found = look(folder)
+    assert not found.is_settled
+    assert found.newest is not None
+    assert found.newest.endswith(".csv")
+
+
+def test_the_time_of_the_inode_counts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_looks, "_LOCAL_S", 0.01)
+    now = time.time_ns()
+    os.utime(folder / "a.csv", (1, 1))
+    found = look(folder / "a.csv")
+    assert found.newest_ns is not None
+    assert found.newest_ns > now - 10_000_000_000
+    assert not found.is_older_than(now - 10_000_000_000)
+
+
+def test_what_cannot_be_looked_at_says_why(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(LookError, match="escaped"):
+        look(f"{folder}/a\\*.csv")
+    monkeypatch.setattr(file_looks, "MAX_FILES", 1)
+    with pytest.raises(LookError, match="more than 1"):
+        look(folder)
+    with pytest.raises(LookError, match="too long"):
+        FileLooks(FileSystems(), -1.0).at(str(folder))
+    with pytest.raises(LookError):
+        look("ftp://host/in")
