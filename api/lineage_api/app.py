@@ -17,9 +17,10 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from lineage_api import problems
 from lineage_api.access import Access, AuthMiddleware
-from lineage_api.dependencies import ETagOf, MaterializeTrace, ReadLag, ReadReplays
+from lineage_api.dependencies import ETagOf, Jobs, MaterializeTrace, ReadLag, ReadReplays
 from lineage_api.endpoints import router
 from lineage_api.etags import CompressedETags
+from lineage_api.job_endpoints import router as job_router
 from lineage_api.limits import ConcurrencyLimiter, HeadAsGet, RequestLimits
 from lineage_api.openapi import completed
 from lineage_api.page import add_page
@@ -62,6 +63,7 @@ def create_app(
     materialize: MaterializeTrace | None = None,
     read_lag: ReadLag | None = None,
     read_replays: ReadReplays | None = None,
+    jobs: Jobs | None = None,
     metrics: CollectorRegistry | None = None,
     etag_of: ETagOf | None = None,
     access: Access | None = None,
@@ -70,10 +72,10 @@ def create_app(
 ) -> FastAPI:
     """The API over `queries`, with the page at `/` and the documentation at `/docs`.
 
-    Without `materialize` there is no Neo4j, and writing to it is a 503; so is the lag without `read_lag`.
-    Without `read_replays`, no application has replays. Without `metrics`, `/metrics` is a 404. Without
-    `etag_of`, no result has an ETag. Without `access`, every request is allowed. At most `max_queries` run at
-    a time; others wait for at most `wait_s`.
+    Without `materialize` there is no Neo4j, and writing to it is a 503; so is the lag without `read_lag`, and
+    a decision without `jobs`. Without `read_replays`, no application has replays. Without `metrics`,
+    `/metrics` is a 404. Without `etag_of`, no result has an ETag. Without `access`, every request is allowed.
+    At most `max_queries` run at a time; others wait for at most `wait_s`.
     """
     access = access or Access()
     app = Api(
@@ -87,6 +89,7 @@ def create_app(
     app.state.materialize = materialize
     app.state.read_lag = read_lag
     app.state.read_replays = read_replays or _no_replays
+    app.state.jobs = jobs
     app.state.metrics = metrics
     app.state.etag_of = etag_of
     app.state.origins = access.origins
@@ -108,6 +111,7 @@ def create_app(
             expose_headers=_EXPOSED,
         )
     app.include_router(router)
+    app.include_router(job_router)
     add_page(app, built_folder())
     return app
 

@@ -25,6 +25,7 @@ from lineage_service.lineage import (
     Slow,
     Suspects,
     Trace,
+    Waves,
 )
 from lineage_service.queries import RecordQuery, TraceQuery
 from lineage_service.result_tables import (
@@ -42,6 +43,7 @@ from lineage_service.result_tables import (
     SLOW_COLUMNS,
     SUSPECT_COLUMNS,
     TRACE_COLUMNS,
+    TRIGGER_COLUMNS,
     absence_lines,
     choice_lines,
     claim,
@@ -58,6 +60,7 @@ from lineage_service.result_tables import (
     slow_lines,
     suspect_lines,
     trace_table,
+    trigger_lines,
 )
 
 __all__ = [
@@ -82,6 +85,7 @@ __all__ = [
     "slow_as_csv",
     "suspects_as_csv",
     "trace_as_csv",
+    "waves_as_csv",
 ]
 
 MEDIA_TYPE = "text/csv"
@@ -221,6 +225,11 @@ def datasets_as_csv(page: Datasets) -> Response:
 def dataset_as_csv(page: DatasetPage) -> Response:
     """One line for each write and read of the page, without the graph."""
     return _response(HISTORY_COLUMNS, history_lines(page), {"Lineage-Total": str(page.total)}, page.next)
+
+
+def waves_as_csv(waves: Waves) -> Response:
+    """One line for each answer."""
+    return _response(TRIGGER_COLUMNS, trigger_lines(waves), {}, None)
 
 
 def _response(

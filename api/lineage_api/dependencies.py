@@ -6,7 +6,7 @@ Knows nothing of what an endpoint answers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, cast
+from typing import Annotated, Protocol, cast
 
 from fastapi import Depends, Header, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -15,10 +15,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from lineage_api.parameters import ApplicationId
+from lineage_service import lineage
 from lineage_service.errors import UnavailableError
 from lineage_service.lineage import Lag, Materialized, Replays
 from lineage_service.newest_application import LAST, application_named
 from lineage_service.queries import Queries, TraceQuery
+from lineage_service.triggering.question import Question
 
 __all__ = [
     "NOT_CACHED",
@@ -27,6 +29,8 @@ __all__ = [
     "CurrentETag",
     "ETagOf",
     "IfNoneMatch",
+    "JobService",
+    "Jobs",
     "LagReader",
     "MaterializeTrace",
     "Materializer",
@@ -51,6 +55,19 @@ ReadLag = Callable[[], Lag]
 
 ReadReplays = Callable[[str], Replays]
 """The replays of an application that this machine has."""
+
+
+class Jobs(Protocol):
+    """Decisions about jobs, as in `triggering.stored_jobs`."""
+
+    def jobs(self) -> lineage.Jobs: ...
+
+    def job(self, name: str) -> lineage.Job: ...
+
+    def waves(self, name: str) -> lineage.Waves: ...
+
+    def decide(self, question: Question) -> lineage.Trigger: ...
+
 
 #: Results change while an application runs, and contain personal data.
 NOT_CACHED = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
@@ -81,6 +98,12 @@ async def _read_replays(request: Request) -> ReadReplays:
     return cast(ReadReplays, request.app.state.read_replays)
 
 
+async def _jobs(request: Request) -> Jobs:
+    if request.app.state.jobs is None:
+        raise UnavailableError("this service decides upon no jobs: it has no flow store of its own")
+    return cast(Jobs, request.app.state.jobs)
+
+
 async def _metrics(request: Request) -> CollectorRegistry:
     if request.app.state.metrics is None:
         raise HTTPException(404)
@@ -91,6 +114,7 @@ QueryService = Annotated[Queries, Depends(_queries)]
 Materializer = Annotated[MaterializeTrace, Depends(_materialize)]
 LagReader = Annotated[ReadLag, Depends(_read_lag)]
 ReplayReader = Annotated[ReadReplays, Depends(_read_replays)]
+JobService = Annotated[Jobs, Depends(_jobs)]
 MetricRegistry = Annotated[CollectorRegistry, Depends(_metrics)]
 
 

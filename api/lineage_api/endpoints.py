@@ -7,7 +7,6 @@ come from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
@@ -52,12 +51,12 @@ from lineage_api.parameters import (
     ValueParameters,
 )
 from lineage_api.problems import Problem
+from lineage_api.responses import csv_or_json, json_response, not_cached, problem_responses
 from lineage_service import lineage
 from lineage_service.dataset_trace import chosen_trace, missing_of_dataset
 from lineage_service.lineage import doc
 from lineage_service.monitoring.metrics import TEXT_FORMAT, exposition
 from lineage_service.newest_application import LAST
-from lineage_service.result_json import json_bytes
 
 __all__ = ["Health", "router"]
 
@@ -69,27 +68,9 @@ class Health(lineage.Result):
     status: Literal["ok"] = field(default="ok", metadata=doc("Always `ok`; anything else is a problem."))
 
 
-_PROBLEMS = {
-    403: "The request came from a page of another site.",
-    404: "The application, node, record, row or dataset does not exist.",
-    500: "The service failed; its log has the reason.",
-    503: "A store does not answer.",
-    504: "The time budget of the query is spent.",
-}
-
-
-def _problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    return {status: {"model": Problem, "description": _PROBLEMS[status]} for status in statuses}
-
-
 _NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
     304: {"description": "The client's copy is current (`If-None-Match`)."}
 }
-
-
-def _csv() -> dict[int | str, dict[str, Any]]:
-    content = {csv.MEDIA_TYPE: {"schema": {"type": "string"}}}
-    return {200: {"content": content, "description": "JSON, or CSV with `Accept: text/csv`."}}
 
 
 router = APIRouter(dependencies=[Depends(set_no_store), Depends(valid_parameter_names)])
@@ -99,7 +80,7 @@ router = APIRouter(dependencies=[Depends(set_no_store), Depends(valid_parameter_
     "/api/applications",
     tags=["applications"],
     response_model=lineage.Applications,
-    responses=_problems(500, 503, 504),
+    responses=problem_responses(500, 503, 504),
 )
 def list_applications(
     request: Request,
@@ -108,14 +89,14 @@ def list_applications(
 ) -> Response:
     """All applications, newest first, page by page."""
     page = parameters.page(queries.newest_applications())
-    return _json(page, _link(request, page.next))
+    return json_response(page, _link(request, page.next))
 
 
 @router.get(
     "/api/applications/{app}",
     tags=["applications"],
     response_model=lineage.Application,
-    responses=_NOT_MODIFIED | _problems(404, 500, 503, 504),
+    responses=_NOT_MODIFIED | problem_responses(404, 500, 503, 504),
 )
 def get_application(
     queries: QueryService,
@@ -127,14 +108,14 @@ def get_application(
     if etag is not None and is_current(if_none_match, etag):
         return _not_modified(etag)
     application = queries.application(app)
-    return _json(application, _cacheable(etag) if etag is not None and application.complete else {})
+    return json_response(application, _cacheable(etag) if etag is not None and application.complete else {})
 
 
 @router.get(
     "/api/applications/{app}/graph",
     tags=["applications"],
     response_model=lineage.Graph,
-    responses=_NOT_MODIFIED | _problems(404, 500, 503, 504),
+    responses=_NOT_MODIFIED | problem_responses(404, 500, 503, 504),
 )
 def get_graph(
     queries: QueryService,
@@ -146,14 +127,16 @@ def get_graph(
     if etag is not None and is_current(if_none_match, etag):
         return _not_modified(etag)
     graph = queries.graph(app)
-    return _json(graph, _cacheable(etag) if etag is not None and queries.application(app).complete else {})
+    return json_response(
+        graph, _cacheable(etag) if etag is not None and queries.application(app).complete else {}
+    )
 
 
 @router.get(
     "/api/applications/{app}/nodes/{node}/records",
     tags=["records"],
     response_model=lineage.RecordPage,
-    responses=_csv() | _problems(404, 500, 503, 504),
+    responses=csv_or_json() | problem_responses(404, 500, 503, 504),
 )
 def list_records(
     request: Request,
@@ -168,15 +151,15 @@ def list_records(
     page = queries.records(app, query)
     link = _link(request, page.next, app)
     if csv.prefers_csv(accept):
-        return _not_cached(csv.records_as_csv(page, query), link)
-    return _json(page, {"Vary": "Accept", **link})
+        return not_cached(csv.records_as_csv(page, query), link)
+    return json_response(page, {"Vary": "Accept", **link})
 
 
 @router.get(
     "/api/applications/{app}/trace",
     tags=["traces"],
     response_model=lineage.Trace,
-    responses=_csv() | _problems(404, 500, 503, 504),
+    responses=csv_or_json() | problem_responses(404, 500, 503, 504),
 )
 def trace(
     request: Request,
@@ -195,15 +178,15 @@ def trace(
     result = queries.trace(app, query)
     link = _link(request, result.next, app)
     if csv.prefers_csv(accept):
-        return _not_cached(csv.trace_as_csv(result, query), link)
-    return _json(result, {"Vary": "Accept", **link})
+        return not_cached(csv.trace_as_csv(result, query), link)
+    return json_response(result, {"Vary": "Accept", **link})
 
 
 @router.get(
     "/api/trace",
     tags=["traces"],
     response_model=lineage.Trace | lineage.Choices,
-    responses=_csv() | _problems(404, 500, 503, 504),
+    responses=csv_or_json() | problem_responses(404, 500, 503, 504),
 )
 def trace_of_dataset(
     request: Request,
@@ -221,20 +204,20 @@ def trace_of_dataset(
     if isinstance(start, lineage.Choices):
         link = _link(request, start.next)
         if csv.prefers_csv(accept):
-            return _not_cached(csv.choices_as_csv(start), link)
-        return _json(start, {"Vary": "Accept", **link})
+            return not_cached(csv.choices_as_csv(start), link)
+        return json_response(start, {"Vary": "Accept", **link})
     result = queries.trace(start.application_id, start.query)
     link = _link(request, result.next)
     if csv.prefers_csv(accept):
-        return _not_cached(csv.trace_as_csv(result, start.query), link)
-    return _json(result, {"Vary": "Accept", **link})
+        return not_cached(csv.trace_as_csv(result, start.query), link)
+    return json_response(result, {"Vary": "Accept", **link})
 
 
 @router.get(
     "/api/applications/{app}/rowset",
     tags=["traces"],
     response_model=lineage.RowSet,
-    responses=_csv() | _problems(404, 500, 503, 504),
+    responses=csv_or_json() | problem_responses(404, 500, 503, 504),
 )
 def get_row_set(
     queries: QueryService,
@@ -248,15 +231,15 @@ def get_row_set(
     """
     result = queries.row_set(app, parameters.query())
     if csv.prefers_csv(accept):
-        return _not_cached(csv.row_set_as_csv(result))
-    return _json(result, {"Vary": "Accept"})
+        return not_cached(csv.row_set_as_csv(result))
+    return json_response(result, {"Vary": "Accept"})
 
 
 @router.get(
     "/api/applications/{app}/explanation",
     tags=["traces"],
     response_model=lineage.Explanation,
-    responses=_csv() | _problems(404, 500, 503, 504),
+    responses=csv_or_json() | problem_responses(404, 500, 503, 504),
 )
 def get_explanation(
     request: Request,
@@ -272,15 +255,15 @@ def get_explanation(
     result = queries.explanation(app, parameters.query())
     link = _link(request, result.next, app)
     if csv.prefers_csv(accept):
-        return _not_cached(csv.explanation_as_csv(result), link)
-    return _json(result, {"Vary": "Accept", **link})
+        return not_cached(csv.explanation_as_csv(result), link)
+    return json_response(result, {"Vary": "Accept", **link})
 
 
 @router.get(
     "/api/applications/{app}/absence",
     tags=["traces"],
     response_model=lineage.Absence,
-    responses=_csv() | _problems(404, 500, 503, 504),
+    responses=csv_or_json() | problem_responses(404, 500, 503, 504),
 )
 def get_absence(
     queries: QueryService,
@@ -294,15 +277,15 @@ def get_absence(
     """
     result = queries.absence(app, parameters.query())
     if csv.prefers_csv(accept):
-        return _not_cached(csv.absence_as_csv(result))
-    return _json(result, {"Vary": "Accept"})
+        return not_cached(csv.absence_as_csv(result))
+    return json_response(result, {"Vary": "Accept"})
 
 
 @router.get(
     "/api/applications/{app}/missing",
     tags=["traces"],
     response_model=lineage.Missing,
-    responses=_csv() | _problems(404, 500, 503, 504),
+    responses=csv_or_json() | problem_responses(404, 500, 503, 504),
 )
 def get_missing(
     queries: QueryService,
@@ -322,7 +305,7 @@ def get_missing(
     "/api/missing",
     tags=["traces"],
     response_model=lineage.Missing,
-    responses=_csv() | _problems(404, 500, 503, 504),
+    responses=csv_or_json() | problem_responses(404, 500, 503, 504),
 )
 def missing_of(
     queries: QueryService,
@@ -338,15 +321,15 @@ def missing_of(
 
 def _missing(result: lineage.Missing, accept: str | None) -> Response:
     if csv.prefers_csv(accept):
-        return _not_cached(csv.missing_as_csv(result))
-    return _json(result, {"Vary": "Accept"})
+        return not_cached(csv.missing_as_csv(result))
+    return json_response(result, {"Vary": "Accept"})
 
 
 @router.get(
     "/api/applications/{app}/failures",
     tags=["traces"],
     response_model=lineage.Failures,
-    responses=_csv() | _problems(404, 500, 503, 504),
+    responses=csv_or_json() | problem_responses(404, 500, 503, 504),
 )
 def get_failures(queries: QueryService, app: ApplicationName, accept: Accept = None) -> Response:
     """Which records made tasks fail, and the input rows that these were made of.
@@ -355,15 +338,15 @@ def get_failures(queries: QueryService, app: ApplicationName, accept: Accept = N
     """
     result = queries.failures(app)
     if csv.prefers_csv(accept):
-        return _not_cached(csv.failures_as_csv(result))
-    return _json(result, {"Vary": "Accept"})
+        return not_cached(csv.failures_as_csv(result))
+    return json_response(result, {"Vary": "Accept"})
 
 
 @router.get(
     "/api/applications/{app}/slow",
     tags=["traces"],
     response_model=lineage.Slow,
-    responses=_csv() | _problems(404, 500, 503, 504),
+    responses=csv_or_json() | problem_responses(404, 500, 503, 504),
 )
 def get_slow(
     queries: QueryService,
@@ -377,15 +360,15 @@ def get_slow(
     """
     result = queries.slow(app, parameters.query())
     if csv.prefers_csv(accept):
-        return _not_cached(csv.slow_as_csv(result))
-    return _json(result, {"Vary": "Accept"})
+        return not_cached(csv.slow_as_csv(result))
+    return json_response(result, {"Vary": "Accept"})
 
 
 @router.get(
     "/api/applications/{app}/suspects",
     tags=["traces"],
     response_model=lineage.Suspects,
-    responses=_csv() | _problems(404, 500, 503, 504),
+    responses=csv_or_json() | problem_responses(404, 500, 503, 504),
 )
 def get_suspects(
     queries: QueryService,
@@ -399,15 +382,15 @@ def get_suspects(
     """
     result = queries.suspects(app, parameters.query())
     if csv.prefers_csv(accept):
-        return _not_cached(csv.suspects_as_csv(result))
-    return _json(result, {"Vary": "Accept"})
+        return not_cached(csv.suspects_as_csv(result))
+    return json_response(result, {"Vary": "Accept"})
 
 
 @router.get(
     "/api/applications/{app}/contrast",
     tags=["traces"],
     response_model=lineage.Contrast,
-    responses=_csv() | _problems(404, 500, 503, 504),
+    responses=csv_or_json() | problem_responses(404, 500, 503, 504),
 )
 def get_contrast(
     queries: QueryService,
@@ -421,15 +404,15 @@ def get_contrast(
     """
     result = queries.contrast(app, parameters.query())
     if csv.prefers_csv(accept):
-        return _not_cached(csv.contrast_as_csv(result))
-    return _json(result, {"Vary": "Accept"})
+        return not_cached(csv.contrast_as_csv(result))
+    return json_response(result, {"Vary": "Accept"})
 
 
 @router.get(
     "/api/applications/{app}/compare",
     tags=["applications"],
     response_model=lineage.Comparison,
-    responses=_csv() | _problems(404, 500, 503, 504),
+    responses=csv_or_json() | problem_responses(404, 500, 503, 504),
 )
 def compare_with(
     queries: QueryService,
@@ -448,7 +431,7 @@ def compare_with(
     "/api/applications/{app}/replays",
     tags=["applications"],
     response_model=lineage.Replays,
-    responses=_problems(404, 500, 503, 504),
+    responses=problem_responses(404, 500, 503, 504),
 )
 def list_replays(queries: QueryService, read_replays: ReplayReader, app: ApplicationName) -> Response:
     """What ran an application again on this machine, newest first.
@@ -457,14 +440,14 @@ def list_replays(queries: QueryService, read_replays: ReplayReader, app: Applica
     shell of its user: the service runs no code of anybody.
     """
     queries.application(app)
-    return _json(read_replays(app), {})
+    return json_response(read_replays(app), {})
 
 
 @router.post(
     "/api/applications/{app}/trace/graph",
     tags=["traces"],
     dependencies=[Depends(own_pages_only)],
-    responses=_problems(403, 404, 500, 503, 504),
+    responses=problem_responses(403, 404, 500, 503, 504),
 )
 def put_trace_into_neo4j(
     materialize: Materializer,
@@ -475,7 +458,9 @@ def put_trace_into_neo4j(
     return materialize(app, parameters.query())
 
 
-@router.get("/api/applications/{app}/values", tags=["records"], responses=_problems(404, 500, 503, 504))
+@router.get(
+    "/api/applications/{app}/values", tags=["records"], responses=problem_responses(404, 500, 503, 504)
+)
 def get_values(
     queries: QueryService, app: ApplicationName, parameters: Annotated[ValueParameters, Query()]
 ) -> lineage.Values:
@@ -487,7 +472,7 @@ def get_values(
     "/api/datasets",
     tags=["datasets"],
     response_model=lineage.Datasets,
-    responses=_csv() | _problems(500, 503, 504),
+    responses=csv_or_json() | problem_responses(500, 503, 504),
 )
 def list_datasets(
     request: Request,
@@ -499,15 +484,15 @@ def list_datasets(
     page = queries.datasets(parameters.query())
     link = _link(request, page.next)
     if csv.prefers_csv(accept):
-        return _not_cached(csv.datasets_as_csv(page), link)
-    return _json(page, {"Vary": "Accept", **link})
+        return not_cached(csv.datasets_as_csv(page), link)
+    return json_response(page, {"Vary": "Accept", **link})
 
 
 @router.get(
     "/api/dataset",
     tags=["datasets"],
     response_model=lineage.DatasetPage,
-    responses=_csv() | _problems(404, 500, 503, 504),
+    responses=csv_or_json() | problem_responses(404, 500, 503, 504),
 )
 def get_dataset(
     request: Request,
@@ -522,15 +507,15 @@ def get_dataset(
     page = queries.dataset(parameters.query())
     link = _link(request, page.next)
     if csv.prefers_csv(accept):
-        return _not_cached(csv.dataset_as_csv(page), link)
-    return _json(page, {"Vary": "Accept", **link})
+        return not_cached(csv.dataset_as_csv(page), link)
+    return json_response(page, {"Vary": "Accept", **link})
 
 
 @router.get(
     "/api/compare",
     tags=["datasets"],
     response_model=lineage.Comparison,
-    responses=_csv() | _problems(404, 500, 503, 504),
+    responses=csv_or_json() | problem_responses(404, 500, 503, 504),
 )
 def compare(
     queries: QueryService, parameters: Annotated[CompareParameters, Query()], accept: Accept = None
@@ -544,11 +529,11 @@ def compare(
 
 def _comparison(result: lineage.Comparison, accept: str | None) -> Response:
     if csv.prefers_csv(accept):
-        return _not_cached(csv.comparison_as_csv(result))
-    return _json(result, {"Vary": "Accept"})
+        return not_cached(csv.comparison_as_csv(result))
+    return json_response(result, {"Vary": "Accept"})
 
 
-@router.get("/api/lag", tags=["service"], responses=_problems(500, 503))
+@router.get("/api/lag", tags=["service"], responses=problem_responses(500, 503))
 def get_lag(read_lag: LagReader) -> lineage.Lag:
     """The lag of the stores: waiting messages and their age, rates, and what applications lack.
 
@@ -563,7 +548,7 @@ async def check_health() -> Health:
     return Health()
 
 
-@router.get("/readyz", tags=["service"], responses=_problems(500, 503, 504))
+@router.get("/readyz", tags=["service"], responses=problem_responses(500, 503, 504))
 def check_readiness(queries: QueryService) -> Health:
     """The stores answer too."""
     next(queries.newest_applications(), None)
@@ -577,24 +562,14 @@ def check_readiness(queries: QueryService) -> Health:
     responses={
         200: {"content": {TEXT_FORMAT: {"schema": {"type": "string"}}}, "description": "Prometheus' text."},
         404: {"model": Problem, "description": "Metrics are switched off."},
-        **_problems(500),
+        **problem_responses(500),
     },
 )
 def get_metrics(registry: MetricRegistry, accept: Accept = None) -> Response:
     """What Prometheus scrapes: the lag of the consumer group, incomplete applications, this process."""
     text, media_type = exposition(registry, accept)
     # Not `media_type=`, which would add a second charset.
-    return _not_cached(Response(text, headers={"Content-Type": media_type}))
-
-
-def _json(result: lineage.Result, headers: Mapping[str, str]) -> Response:
-    return _not_cached(Response(json_bytes(result), media_type="application/json"), headers)
-
-
-def _not_cached(response: Response, headers: Mapping[str, str] | None = None) -> Response:
-    """With the headers of a result that must not be stored, unless `headers` override them."""
-    response.headers.update({**NOT_CACHED, **(headers or {})})
-    return response
+    return not_cached(Response(text, headers={"Content-Type": media_type}))
 
 
 def _cacheable(etag: str) -> dict[str, str]:

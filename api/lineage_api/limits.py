@@ -33,7 +33,7 @@ MAX_HEADERS = 100
 _MAX_WAITING = 100
 #: `Retry-After` of refused requests is at most this: a query may end at any moment.
 _MAX_RETRY_S = 5
-_QUERIES = "/api/applications"
+_QUERIES = ("/api/applications", "/api/jobs")
 
 
 class RequestLimits:

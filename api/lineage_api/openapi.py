@@ -44,6 +44,7 @@ _TAGS = {
     "datasets": "What applications wrote and read, and what is before and behind it.",
     "records": "Records of one operation, and their values.",
     "traces": "From a record back to what it was made of, or forward to what it went into.",
+    "jobs": "Whether a job is worth running now, and what was answered before.",
     "service": "State of the service.",
 }
 _TEXT = {"schema": {"type": "string"}}

@@ -55,6 +55,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     from lineage_service.monitoring.metrics import LagMetrics, new_registry
     from lineage_service.replays.reports import replays_of
     from lineage_service.store.flow_store import open_store
+    from lineage_service.triggering.stored_jobs import StoredJobs
 
     with _listener(settings.api_host, settings.api_port) as listener:
         access, token_file = from_settings(settings, listener.getsockname()[0])
@@ -64,6 +65,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
             materialize=open_materializer(settings),
             read_lag=watch.look,
             read_replays=partial(replays_of, settings.home),
+            jobs=StoredJobs(open_store(settings)),
             metrics=new_registry(LagMetrics(watch)) if settings.metrics else None,
             etag_of=etag_function(open_store(settings), _release()),
             access=access,

@@ -61,6 +61,7 @@ ROW_SET = f"{BASE}/rowset?path=FOLDER/sums.csv&row=0"
 ABSENCE = f"{BASE}/absence?node=3&key=West"
 EXPLANATION = f"{BASE}/explanation?path=FOLDER/sums.csv&row=0"
 RECORDS = f"{BASE}/nodes/0/records?text=paid&limit=2"
+JOB = "/api/jobs/Sums%20by%20shop"
 DATASETS, DATASET = "/api/datasets?text=sums", "/api/dataset?name=orders.csv"
 
 #: operationId -> what was asked.
@@ -80,6 +81,10 @@ ASKED = {
     "get_values": f"{BASE}/values?record=write%230%230&node=3",
     "list_datasets": DATASETS,
     "get_dataset": DATASET,
+    "decide": f"{JOB}/decisions?wave=scheduled__2026-11-27",
+    "list_jobs": "/api/jobs",
+    "get_job": JOB,
+    "list_waves": f"{JOB}/waves",
     "get_lag": "/api/lag",
     "check_health": "/healthz",
     "check_readiness": "/readyz",
@@ -95,7 +100,10 @@ CSV = {
     "missing_of": MISSING_OF,
     "list_datasets": DATASETS,
     "get_dataset": DATASET,
+    "list_waves": f"{JOB}/waves",
 }
+#: Those that change something.
+POSTED = ("put_trace_into_neo4j", "decide")
 METRIC = "kafka_consumergroup_lag"
 
 
@@ -127,7 +135,7 @@ def examples() -> dict[str, Any]:
 
         found: dict[str, Any] = {
             "answers": {
-                name: json.loads(ask(address, method="POST" if name.startswith("put_") else "GET"))
+                name: json.loads(ask(address, method="POST" if name in POSTED else "GET"))
                 for name, address in ASKED.items()
             },
             "csv": {
@@ -149,8 +157,8 @@ def examples() -> dict[str, Any]:
     for application in found["answers"]["list_applications"]["applications"]:
         of_steady_times(application)
     of_steady_times(found["answers"]["get_application"])
-    of_steady_moments(found["answers"]["list_datasets"])
-    of_steady_moments(found["answers"]["get_dataset"])
+    for name in ("list_datasets", "get_dataset", "list_jobs", "get_job", "list_waves", "decide"):
+        of_steady_moments(found["answers"][name])
     found["answers"]["trace_of_dataset"]["started"] = STARTED_MS
     for file in found["answers"]["get_row_set"]["sources"][0]["files"]:
         file["modified"] = STARTED_MS
@@ -401,7 +409,9 @@ def of_steady_moments(answer: Any) -> None:
         if isinstance(value, dict | list):
             of_steady_moments(value)
     if isinstance(answer, dict):
-        answer.update({name: STARTED_MS for name in ("at", "read_at") if answer.get(name) is not None})
+        answer.update(
+            {name: STARTED_MS for name in ("at", "read_at", "asked", "began") if answer.get(name) is not None}
+        )
 
 
 def main() -> int:

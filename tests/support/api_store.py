@@ -27,6 +27,7 @@ from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.testing.graph import MemoryGraph
 from lineage_service.testing.group import MemoryGroup
 from lineage_service.tracing.query.service import LineageQueries
+from lineage_service.triggering.stored_jobs import StoredJobs
 from spark_agent import contract
 from spark_agent.emitter.lineage_api import LineageApi
 from tests.support.lineage_messages import messages
@@ -70,6 +71,7 @@ def service(store: DeltaFlowStore, access: Access | None = None) -> FastAPI:
         questions,
         materialize=Materializer(questions, MemoryGraph(), 100),
         read_lag=watch.look,
+        jobs=StoredJobs(store),
         metrics=new_registry(LagMetrics(watch)),
         etag_of=etag_function(store, "1"),
         access=access,

@@ -578,6 +578,34 @@ export interface InvalidField {
   message: string;
 }
 
+/** A job, by its executions and its waves. */
+export interface Job {
+  job: string;
+  application_id: string | null;
+  began: number | null;
+  state: string | null;
+  complete: boolean | null;
+  inputs: string[];
+  outputs: string[];
+  waves: number;
+  runs: number;
+  skips: number;
+  last: Trigger | null;
+}
+
+/** A job in a list. */
+export interface JobEntry {
+  job: string;
+  application_id: string | null;
+  began: number | null;
+  waves: number;
+}
+
+/** All jobs. */
+export interface Jobs {
+  jobs: JobEntry[];
+}
+
 /** One of the last operations with the key, and what became of its records with the key. */
 export interface KeyHolder {
   node_id: string;
@@ -1133,6 +1161,22 @@ export interface TracedNode {
   sample?: string[] | null;
 }
 
+/** One answer, for one wave of a job. */
+export interface Trigger {
+  job: string;
+  wave: string;
+  decision: "run" | "skip";
+  reason: string;
+  why: string;
+  phase: "certain" | "training" | "application";
+  probability: number | null;
+  compliance: number | null;
+  asked: number;
+  application_id: string | null;
+  repeated: boolean;
+  refused: boolean;
+}
+
 /** The rows of one input that a replay took, left out or replaced. */
 export interface UsedRows {
   node: number;
@@ -1168,6 +1212,12 @@ export interface Verification {
   runs: number;
   added: number;
   minimal: boolean;
+}
+
+/** The waves of a job that were asked about. */
+export interface Waves {
+  job: string;
+  waves: Trigger[];
 }
 
 /** A record on the way from a demanded row to a record that is explained. */

@@ -10,6 +10,7 @@ from lineage_api.parameters.comparisons import CompareParameters, CompareWithPar
 from lineage_api.parameters.datasets import DatasetParameters, DatasetsParameters
 from lineage_api.parameters.explanations import ExplanationParameters
 from lineage_api.parameters.fields import MAX_LIMIT, ApplicationId, NodeName
+from lineage_api.parameters.jobs import DecisionParameters, JobName
 from lineage_api.parameters.missing_rows import DatasetMissingParameters, MissingParameters
 from lineage_api.parameters.records import RecordParameters, ValueParameters
 from lineage_api.parameters.row_sets import RowSetParameters
@@ -28,7 +29,9 @@ __all__ = [
     "DatasetParameters",
     "DatasetTraceParameters",
     "DatasetsParameters",
+    "DecisionParameters",
     "ExplanationParameters",
+    "JobName",
     "MissingParameters",
     "NodeName",
     "RecordParameters",

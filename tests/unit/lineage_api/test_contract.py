@@ -174,6 +174,7 @@ def test_traces_records_and_datasets_offer_csv(openapi):
         "GET /api/datasets",
         "GET /api/dataset",
         "GET /api/compare",
+        "GET /api/jobs/{job}/waves",
     }
 
 

@@ -1,0 +1,42 @@
+"""A sensor of Dagster that asks each hour whether a job is worth running.
+
+Each hour is one wave: however often the sensor ticks, the wave has one answer, and Dagster makes one run of
+its key. Dagster is no dependency of this project: copy this file to your definitions.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from datetime import datetime, timezone
+
+import dagster
+
+from lineage_service.triggering import decide
+
+
+@dagster.op(config_schema={"wave": str})
+def takings(context: dagster.OpExecutionContext) -> None:
+    """The Spark job. It is told its wave, so that the next answer knows which one it followed."""
+    subprocess.run(
+        ["env", f"LINEAGE_WAVE={context.op_config['wave']}", "spark-submit", "takings.py"], check=True
+    )
+
+
+@dagster.job
+def takings_job() -> None:
+    takings()
+
+
+@dagster.sensor(job=takings_job, minimum_interval_seconds=600)
+def worth_it(context: dagster.SensorEvaluationContext) -> Iterator[dagster.RunRequest | dagster.SkipReason]:
+    wave = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H")
+    answer = decide("takings", wave=wave, at_least_every="24h")
+    if answer.run:
+        yield dagster.RunRequest(
+            run_key=wave,
+            run_config={"ops": {"takings": {"config": {"wave": wave}}}},
+            tags={"why": answer.reason},
+        )
+    else:
+        yield dagster.SkipReason(answer.why)

@@ -1,0 +1,50 @@
+"""`decide`: whether a job is worth running, for schedulers in Python. Never raises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lineage_service.errors import InvalidQueryError
+from lineage_service.lineage import Trigger
+from lineage_service.settings import Settings
+from lineage_service.store.flow_store import existing_store
+from lineage_service.triggering.decisions import default_wave, undecided
+from lineage_service.triggering.question import DEFAULT_AGE, Question, seconds_of
+from lineage_service.triggering.stored_jobs import StoredJobs
+
+__all__ = ["decide"]
+
+
+def decide(
+    job: str,
+    *,
+    wave: str | None = None,
+    at_least_every: str = DEFAULT_AGE,
+    code: str | None = None,
+    inputs: Sequence[str] = (),
+    ignored: Sequence[str] = (),
+    deterministic: bool = False,
+    missing_is_fine: bool = False,
+    settings: Settings | None = None,
+) -> Trigger:
+    """Whether to run a job for a wave: `.run`, with `.reason` and `.why` (docs/triggering.md).
+
+    The parameters are the flags of `lineage trigger`. Without `settings`, those of the environment count.
+    """
+    wave = wave or default_wave()
+    try:
+        question = Question(
+            job=job,
+            wave=wave,
+            at_least_every_s=seconds_of(at_least_every),
+            code=code,
+            inputs=tuple(inputs),
+            ignored=tuple(ignored),
+            is_steady=deterministic,
+            missing_is_fine=missing_is_fine,
+        )
+        return StoredJobs(existing_store(settings or Settings())).decide(question)
+    except InvalidQueryError as error:
+        return undecided(job, wave, "arguments", str(error))
+    except Exception as error:  # noqa: BLE001 - a scheduler goes on, and runs the job
+        return undecided(job, wave, "unavailable", str(error) or repr(error))

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lineage_api.access import Access
+from lineage_api.app import create_app
+from lineage_service.lineage import Trigger
+from lineage_service.settings import Settings
+from lineage_service.store.flow_store import DeltaFlowStore
+from lineage_service.testing.queries import MemoryQueries
+from lineage_service.triggering import decide
+from tests.support.api_client import Client
+from tests.support.api_store import build, service
+
+JOB = "/api/jobs/Sums%20by%20shop"
+TOKEN = "a-token-of-this-test"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("api")
+    build(folder)
+    return folder
+
+
+@pytest.fixture
+def client(folder: Path) -> Client:
+    return Client(service(DeltaFlowStore(folder / "flows")))
+
+
+def test_a_wave_has_one_answer_over_http(client: Client) -> None:
+    first = client.post(f"{JOB}/decisions", params={"wave": "w1"}).json()
+    assert (first["decision"], first["reason"], first["repeated"]) == ("run", "code", False)
+    again = client.post(f"{JOB}/decisions", params={"wave": "w1", "code": "v1"}).json()
+    assert again == {**first, "repeated": True}
+    assert [wave["wave"] for wave in client.get(f"{JOB}/waves").json()["waves"]] == ["w1"]
+    lines = client.get(f"{JOB}/waves", headers={"Accept": "text/csv"}).text.splitlines()
+    assert [line.split(",")[1] for line in lines] == ["wave", "w1"]
+    assert client.get(JOB).json()["waves"] == 1
+    assert client.get("/api/jobs").json()["jobs"][0]["job"] == "Sums by shop"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "status"),
+    [
+        ({"at_least_every": "soon"}, 422),
+        ({"inputs": "/etc"}, 422),
+        ({"wave": ""}, 422),
+        ({"ignore_inputs": '"'}, 422),
+        ({"at_least_every": "24h", "ignore_inputs": "a,b", "deterministic": "true"}, 200),
+    ],
+)
+def test_parameters_are_checked(client: Client, parameters: dict[str, str], status: int) -> None:
+    answer = client.post("/api/jobs/other/decisions", params=parameters)
+    assert answer.status_code == status, answer.text
+
+
+def test_what_is_not_known_is_not_found(client: Client) -> None:
+    assert client.get("/api/jobs/nobody").status_code == 404
+    assert client.get("/api/jobs/nobody/waves").json()["waves"] == []
+    assert client.get(f"{JOB}/decisions").status_code == 405
+
+
+def test_a_decision_needs_the_token_and_a_page_of_its_own(client: Client, folder: Path) -> None:
+    foreign = client.post(f"{JOB}/decisions", headers={"Sec-Fetch-Site": "cross-site"})
+    assert foreign.status_code == 403
+    locked = Client(create_app(MemoryQueries(), access=Access.of(TOKEN)))
+    for method, address in (("POST", f"{JOB}/decisions"), ("GET", "/api/jobs"), ("GET", f"{JOB}/waves")):
+        assert locked.request(method, address).status_code == 401
+    assert locked.get("/api/jobs", headers={"X-API-Key": TOKEN}).status_code == 503
+
+
+def test_python_asks_with_the_words_of_the_command(folder: Path, tmp_path: Path) -> None:
+    settings = Settings(store=str(folder / "flows"))
+    answer = decide("Sums by shop", wave="w2", code="v1", settings=settings)
+    assert isinstance(answer, Trigger)
+    assert (answer.run, answer.reason) == (True, "code")
+    assert decide("Sums by shop", at_least_every="soon", settings=settings).reason == "arguments"
+    assert decide("", settings=settings).reason == "arguments"
+    nowhere = decide("Sums by shop", settings=Settings(store=str(tmp_path / "nowhere")))
+    assert (nowhere.run, nowhere.reason) == (True, "unavailable")
