@@ -1,0 +1,104 @@
+"""Is tomorrow still like the training? What is seen while the forest is in charge, and when that is an
+alarm.
+
+Nobody sees the error of a wave that was skipped. So a share of skips is run all the same (`audit`), and
+these waves say how often skipping was wrong. Three alarms:
+- leak: the exact upper bound of the compliance over the last waves is below what is wanted;
+- break: errors above the bound come oftener than the forest says, by a CUSUM of log-likelihood ratios
+  (Page, Biometrika 41, 1954) against odds `ODDS` times as high. Once it is halfway, more skips are looked
+  at;
+- unlike: most of the last waves have features that training did not have.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from lineage_service.triggering.compliance import lower_bound
+
+#: The waves that a leak is judged by.
+RECENT = 400
+ODDS = 6.0
+ALARM = 6.0
+#: A probability is never taken for more certain than that.
+LEAST_PROBABILITY = 0.05
+#: So many of the last waves unlike the training's.
+UNLIKE, UNLIKE_OF = 8, 10
+
+SKIPPED, RUN, UNLIKE_RUN, KEPT, BROKEN = "s", "r", "u", "k", "b"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InCharge:
+    """What is known of so many waves that a forest decided: `skips` were not run; of the skips that were
+    looked at all the same, `audits`, `broken` were above the bound. Executed waves keep any bound.
+    """
+
+    waves: int
+    skips: int
+    audits: int
+    broken: int
+
+    @property
+    def compliance(self) -> float:
+        """The estimated share of waves within the bound; NaN before the first audit of skips."""
+        if not self.skips:
+            return 1.0
+        return 1 - self.skips / self.waves * (self.broken / self.audits if self.audits else math.nan)
+
+    @property
+    def lower(self) -> float:
+        """The lower bound, at 95 %."""
+        kept = lower_bound(self.audits - self.broken, self.audits)
+        return 1 - self.skips / self.waves * (1 - kept) if self.skips else 1.0
+
+    @property
+    def upper(self) -> float:
+        return 1 - self.skips / self.waves * lower_bound(self.broken, self.audits) if self.skips else 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looks:
+    """What has come of decisions, one letter a wave; `surprise` is the CUSUM. Can be kept as JSON."""
+
+    recent: str = ""
+    surprise: float = 0.0
+
+    def in_charge(self) -> InCharge:
+        audits, broken = self.recent.count(KEPT) + self.recent.count(BROKEN), self.recent.count(BROKEN)
+        return InCharge(
+            waves=len(self.recent), skips=self.recent.count(SKIPPED), audits=audits, broken=broken
+        )
+
+    @property
+    def is_close(self) -> bool:
+        """Should more skips be looked at?"""
+        return self.surprise >= ALARM / 2
+
+    def seen(self, letter: str) -> Looks:
+        return replace(self, recent=(self.recent + letter)[-RECENT:])
+
+    def surprised(self, probability: float, exceeds: bool) -> Looks:
+        """An execution showed whether the error would have been above the bound."""
+        before = min(max(probability, LEAST_PROBABILITY), 1 - LEAST_PROBABILITY)
+        after = before * ODDS / (1 - before + before * ODDS)
+        ratio = math.log(after / before) if exceeds else math.log((1 - after) / (1 - before))
+        return replace(self, surprise=max(self.surprise + ratio, 0.0))
+
+    def alarm(self, confidence: float) -> str:
+        """Why the forest is no longer trusted; empty: it is."""
+        seen = self.in_charge()
+        if seen.audits and seen.upper < confidence:
+            return (
+                f"the bound was kept in at most {seen.upper:.1%} of the last {seen.waves} waves, "
+                f"and {confidence:.0%} is wanted"
+            )
+        if self.surprise >= ALARM:
+            return "errors above the bound come more often than the training said"
+        if self.recent[-UNLIKE_OF:].count(UNLIKE_RUN) >= UNLIKE:
+            return "the inputs are unlike those of the training"
+        return ""
+
+
+NO_LOOKS = Looks()

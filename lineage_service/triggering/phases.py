@@ -1,0 +1,238 @@
+"""From training to application, and back: what a job does with a wave, as values.
+
+1. *Training*: each wave is run, at least `Policy.training` of them. Their pairs are the lesson.
+2. *Test*: the closed loop chooses a threshold (`closed_loop.calibrated`). None holds: training goes on,
+   and the test is tried again after `RETEST` further executions.
+3. *Application*: where P(error > bound) reaches the threshold, the job runs. It also runs where the last
+   execution is older than the horizon, where a feature is outside of what training saw, and as an audit.
+   Else it is skipped. After every `REFIT` executions the forest is fitted anew with their pairs.
+4. An alarm (`drift.Looks`) leads back to training, which forgets what was learned before.
+
+`Progress` is all that is kept between two waves, beside the pairs. A lesson is made anew from both and is
+the same each time. The answer depends on nothing else: a hash of job and wave decides about audits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lineage_service.triggering import drift
+from lineage_service.triggering.changed_elements import Numbers
+from lineage_service.triggering.closed_loop import calibrated
+from lineage_service.triggering.compliance import Compliance
+from lineage_service.triggering.drift import NO_LOOKS, Looks
+from lineage_service.triggering.forest import Forest, RandomForest
+from lineage_service.triggering.impact import TIMES
+from lineage_service.triggering.training_pairs import TrainingPairs
+
+TRAINING, APPLICATION = "training", "application"
+#: Executions after which a test is tried again, and a forest fitted again.
+RETEST, REFIT = 25, 25
+#: The share of skips that is looked at once there was a surprise.
+CLOSER = 0.5
+#: A feature may leave the training's range by this share of the range, or of its size. A level that hardly
+#: moved in training may drift; audits notice what comes of it.
+MARGIN, MARGIN_OF_SIZE = 0.5, 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What a user asked for: `bound` of the error, kept in a share `confidence` of waves.
+
+    `horizon`: waves after which the job runs in any case; `training`: executions before the first test;
+    `audit`: the share of skips that is run all the same.
+
+    """
+
+    bound: float
+    confidence: float = 0.95
+    horizon: int = 24
+    training: int = 100
+    audit: float = 0.05
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Where a job is. `since`: the first wave of this training. `compliance`: what the test showed, `right`:
+    the share of its runs that prevented an error above the bound, at most.
+
+    `fitted`: the last wave whose pairs the forest has; `executions` since `since`, and at the last test
+    or fit.
+
+    """
+
+    phase: str = TRAINING
+    since: int = 0
+    reason: str = "training has begun"
+    threshold: float | None = None
+    compliance: Compliance | None = None
+    right: float = 1.0
+    executions: int = 0
+    tried: int = 0
+    fitted: int = -1
+    looks: Looks = NO_LOOKS
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A fitted forest, and the range of each feature that it has seen, widened by `MARGIN`."""
+
+    forest: Forest
+    names: tuple[str, ...]
+    least: Numbers
+    most: Numbers
+
+    def unlike(self, features: Numbers) -> str:
+        """The first feature outside of the range; empty: none is."""
+        outside = np.flatnonzero((features < self.least) | (features > self.most))
+        return self.names[outside[0]] if len(outside) else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """`is_audit`: it would have been skipped. `is_unlike`: a feature is outside of what training saw."""
+
+    run: bool
+    reason: str
+    phase: str
+    probability: float | None = None
+    threshold: float | None = None
+    is_audit: bool = False
+    is_unlike: bool = False
+
+
+def progress_of_json(kept: Mapping[str, Any]) -> Progress:
+    compliance = kept["compliance"]
+    nested = {
+        "looks": Looks(**kept["looks"]),
+        "compliance": None if compliance is None else Compliance(**compliance),
+    }
+    return Progress(**{**kept, **nested})
+
+
+def lesson(progress: Progress, pairs: TrainingPairs, policy: Policy) -> Lesson:
+    """The forest in charge, from the pairs of executed waves: always the same for the same progress."""
+    near = (pairs.references >= progress.since) & (pairs.waves <= progress.fitted)
+    of_training = pairs.where(near & (pairs.ages <= policy.horizon))
+    forest = RandomForest(of_training.features, of_training.labels(policy.bound), policy.seed)
+    least, most = (side.reduce(of_training.features, axis=0) for side in (np.fmin, np.fmax))
+    # A weekday that training did not see yet is no new pattern.
+    size = np.maximum(np.abs(least), np.abs(most))
+    margin = np.maximum(MARGIN * (most - least), MARGIN_OF_SIZE * size)
+    margin[np.isin(pairs.names, TIMES)] = np.inf
+    return Lesson(forest, pairs.names, least - margin, most + margin)
+
+
+def verdict(
+    progress: Progress,
+    policy: Policy,
+    *,
+    job: str,
+    wave: str,
+    age: int,
+    probability: float | None = None,
+    unlike: str = "",
+) -> Verdict:
+    """Run or skip. `age`: waves since the last execution; `probability` and `unlike` are the lesson's.
+
+    Without a probability, as in training, the job runs.
+    """
+    threshold = progress.threshold
+    likely = f"P(error > {policy.bound:g}) = {probability or 0:.2f}, threshold {threshold or 0:g}"
+    run = Verdict(run=True, reason=likely, phase=progress.phase, probability=probability, threshold=threshold)
+    if progress.phase == TRAINING or threshold is None:
+        return replace(run, reason=progress.reason)
+    if age > policy.horizon:
+        return replace(run, reason=f"the last execution is {age} waves old")
+    if probability is None:
+        return replace(run, reason="the changes are not known")
+    if unlike:
+        return replace(run, reason=f"training saw no {unlike} like this one", is_unlike=True)
+    if probability >= threshold:
+        return run
+    chance = chance_of(job, wave)
+    if chance < policy.audit:
+        return replace(run, reason=f"audit; {likely}", is_audit=True)
+    if progress.looks.is_close and chance < CLOSER:
+        return replace(run, reason=f"a closer look after a surprise; {likely}")
+    return replace(run, run=False)
+
+
+def chance_of(job: str, wave: str) -> float:
+    """A number from 0 to 1 that is as good as random and the same whenever this wave is asked for."""
+    digest = hashlib.blake2b(f"{job}\0{wave}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") / 2.0**64
+
+
+def skipped(progress: Progress) -> Progress:
+    return replace(progress, looks=progress.looks.seen(drift.SKIPPED))
+
+
+def executed(progress: Progress, policy: Policy, decided: Verdict, *, wave: int, error: float) -> Progress:
+    """After an execution whose output was compared. `error`: what skipping would have meant, NaN if not
+    known.
+
+    In training, ask `is_test_due` next.
+    """
+    progress = replace(progress, executions=progress.executions + 1)
+    if progress.phase == TRAINING:
+        return progress
+    looks = _looked(progress, policy, decided, error)
+    alarm = looks.alarm(policy.confidence)
+    if alarm:
+        return Progress(since=wave, reason=f"back to training: {alarm}")
+    progress = replace(progress, looks=looks)
+    if progress.executions >= progress.tried + REFIT:
+        return replace(progress, tried=progress.executions, fitted=wave)
+    return progress
+
+
+def is_test_due(progress: Progress, policy: Policy) -> bool:
+    due = progress.tried + RETEST if progress.tried else policy.training
+    return progress.phase == TRAINING and progress.executions >= due
+
+
+def promoted(progress: Progress, policy: Policy, pairs: TrainingPairs, wave: int) -> Progress:
+    """In charge, if a threshold holds; else in training, with the reason. `pairs`: of all executed waves."""
+    test = calibrated(
+        pairs.where(pairs.references >= progress.since),
+        policy.bound,
+        policy.confidence,
+        policy.horizon,
+        seed=policy.seed,
+    )
+    progress = replace(progress, tried=progress.executions)
+    if test.trial is None:
+        return replace(progress, reason=test.reason)
+    return replace(
+        progress,
+        phase=APPLICATION,
+        reason="",
+        threshold=test.trial.threshold,
+        compliance=test.trial.compliance,
+        right=test.trial.right,
+        fitted=wave,
+        looks=NO_LOOKS,
+    )
+
+
+def _looked(progress: Progress, policy: Policy, decided: Verdict, error: float) -> Looks:
+    looks, exceeds = progress.looks, error > policy.bound
+    if decided.is_unlike:
+        return looks.seen(drift.UNLIKE_RUN)
+    if error == error and decided.probability is not None:
+        # That a run was right is no surprise; only that more of them are than in the test.
+        least = progress.right if decided.probability >= (decided.threshold or 0) else 0.0
+        looks = looks.surprised(max(decided.probability, least), exceeds)
+        if decided.is_audit:
+            return looks.seen(drift.BROKEN if exceeds else drift.KEPT)
+    return looks.seen(drift.RUN)

@@ -1,0 +1,168 @@
+"""Phases, decision by decision; and the pairs that are all that is kept."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lineage_service.triggering import drift, forest
+from lineage_service.triggering.compliance import Compliance
+from lineage_service.triggering.drift import Looks
+from lineage_service.triggering.phases import (
+    APPLICATION,
+    REFIT,
+    RETEST,
+    TRAINING,
+    Policy,
+    Progress,
+    Verdict,
+    chance_of,
+    executed,
+    is_test_due,
+    lesson,
+    progress_of_json,
+    promoted,
+    skipped,
+    verdict,
+)
+from lineage_service.triggering.training_pairs import TrainingPairs, pairs_of_table
+
+pytestmark = pytest.mark.unit
+
+POLICY = Policy(bound=0.1, horizon=6, training=100)
+IN_CHARGE = Progress(phase=APPLICATION, reason="", threshold=0.2, executions=100, tried=100, fitted=99)
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forest, "TREES", 15)
+
+
+def random_walk(count: int, seed: int = 0, moves: float = 0.04) -> TrainingPairs:
+    levels = np.cumsum(np.random.default_rng(seed).normal(0, moves, count))
+    references, waves = np.array(
+        [(first, wave) for wave in range(1, count) for first in range(max(0, wave - 6), wave)]
+    ).T
+    distance = np.abs(levels[waves] - levels[references])
+    return TrainingPairs(
+        ("impact", "age"), references, waves, np.column_stack([distance, waves - references]), distance
+    )
+
+
+def decided(**changed: object) -> Verdict:
+    asked = {"job": "aqhi", "wave": "w", "age": 1, "probability": 0.1, **changed}
+    return verdict(IN_CHARGE, replace(POLICY, audit=0.0), **asked)  # type: ignore[arg-type]
+
+
+def test_each_reason_to_run() -> None:
+    assert not decided().run
+    assert decided(probability=0.2).reason == "P(error > 0.1) = 0.20, threshold 0.2"
+    assert decided(age=7).reason == "the last execution is 7 waves old"
+    assert decided(unlike="mean").is_unlike
+    assert all(decided(**changed).run for changed in ({"probability": 0.2}, {"age": 7}, {"unlike": "mean"}))
+    training = verdict(Progress(), POLICY, job="aqhi", wave="w", age=1, probability=0.0)
+    assert (training.run, training.phase, training.reason) == (True, TRAINING, "training has begun")
+
+
+def test_an_audit_is_decided_by_job_and_wave() -> None:
+    audits = [
+        verdict(IN_CHARGE, POLICY, job="aqhi", wave=str(wave), age=1, probability=0.0) for wave in range(2000)
+    ]
+    assert 60 < sum(audit.run for audit in audits) < 140
+    assert all(audit.is_audit == audit.run for audit in audits)
+    again = verdict(IN_CHARGE, POLICY, job="aqhi", wave="7", age=1, probability=0.0)
+    assert again == audits[7]
+    assert chance_of("aqhi", "7") != chance_of("other", "7")
+
+
+def test_training_ends_with_a_threshold_and_learns_the_same_again() -> None:
+    pairs = random_walk(101)
+    progress = Progress()
+    for wave in range(1, 101):
+        assert not is_test_due(progress, POLICY)
+        progress = executed(progress, POLICY, decided(), wave=wave, error=0.0)
+    assert is_test_due(progress, POLICY)
+    progress = promoted(progress, POLICY, pairs, 100)
+    assert progress.phase == APPLICATION
+    assert progress.compliance is not None
+    assert progress.compliance.lower >= 0.95
+    kept = json.loads(json.dumps(progress.to_json()))
+    assert progress_of_json(kept) == progress
+    again = pairs_of_table(pairs.to_table().take(np.random.default_rng(0).permutation(len(pairs))))
+    one, other = (lesson(progress, table, POLICY) for table in (pairs, again))
+    asked = np.array([[0.0, 1], [0.09, 2], [0.3, 3]])
+    assert np.array_equal(one.forest.probability(asked), other.forest.probability(asked))
+    assert one.forest.probability(asked)[0] < 0.2 < 0.8 < one.forest.probability(asked)[2]
+    assert one.unlike(np.array([9.0, 1])) == "impact"
+    assert one.unlike(np.array([0.1, 1])) == ""
+
+
+def test_an_output_without_a_pattern_is_run_always_and_tested_again() -> None:
+    pairs = random_walk(101)
+    noise = np.random.default_rng(1).permutation(pairs.errors * 5)
+    no_pattern = replace_errors(pairs, noise)
+    progress = promoted(Progress(executions=100), POLICY, no_pattern, 100)
+    assert progress.phase == TRAINING
+    assert progress.reason.startswith("no threshold holds")
+    assert not is_test_due(progress, POLICY)
+    assert is_test_due(replace(progress, executions=100 + RETEST), POLICY)
+    assert verdict(progress, POLICY, job="j", wave="w", age=1).reason == progress.reason
+
+
+def replace_errors(pairs: TrainingPairs, errors: np.ndarray) -> TrainingPairs:  # type: ignore[type-arg]
+    return TrainingPairs(pairs.names, pairs.references, pairs.waves, pairs.features, errors)
+
+
+def test_a_feature_that_old_waves_do_not_have_is_not_known() -> None:
+    pairs = random_walk(20)
+    wider = pairs_of_table(pairs.to_table(), ("impact", "reach", "age"))
+    assert np.isnan(wider.features[:, 1]).all()
+    assert np.array_equal(wider.features[:, [0, 2]], pairs.features)
+
+
+def test_a_forest_is_fitted_again_after_so_many_executions() -> None:
+    progress = IN_CHARGE
+    for wave in range(200, 200 + REFIT):
+        assert progress.fitted == 99
+        progress = executed(progress, POLICY, decided(probability=0.9), wave=wave, error=0.2)
+    assert progress.fitted == 200 + REFIT - 1
+
+
+def test_audits_that_broke_the_bound_lead_back_to_training() -> None:
+    audit = Verdict(
+        run=True, reason="audit", phase=APPLICATION, probability=0.0, threshold=0.2, is_audit=True
+    )
+    progress = IN_CHARGE
+    for _ in range(20):
+        progress = skipped(progress)
+    progress = executed(progress, POLICY, audit, wave=200, error=0.05)
+    assert progress.looks.recent == 20 * drift.SKIPPED + drift.KEPT
+    for wave in range(201, 204):
+        progress = executed(progress, POLICY, audit, wave=wave, error=0.5)
+        if progress.phase == TRAINING:
+            break
+    assert progress.phase == TRAINING
+    assert progress.since == wave
+    assert "back to training" in progress.reason
+
+
+def test_inputs_unlike_the_training_lead_back() -> None:
+    unlike = Verdict(run=True, reason="", phase=APPLICATION, probability=0.5, is_unlike=True)
+    progress = IN_CHARGE
+    for wave in range(200, 200 + drift.UNLIKE):
+        assert progress.phase == APPLICATION
+        progress = executed(progress, POLICY, unlike, wave=wave, error=0.5)
+    assert progress.reason == "back to training: the inputs are unlike those of the training"
+
+
+def test_what_is_known_in_charge_comes_from_audits() -> None:
+    looks = Looks(recent=drift.RUN * 20 + drift.SKIPPED * 76 + drift.KEPT * 3 + drift.BROKEN)
+    seen = looks.in_charge()
+    assert (seen.waves, seen.skips, seen.audits, seen.broken) == (100, 76, 4, 1)
+    assert seen.compliance == pytest.approx(1 - 0.76 / 4)
+    assert seen.lower == pytest.approx(1 - 0.76 * (1 - Compliance(3, 4).lower))
+    assert seen.lower < seen.compliance < seen.upper
+    assert Looks(recent=drift.SKIPPED * 10).in_charge().lower == 0
