@@ -158,22 +158,27 @@ def _hashes(table: pa.Table, names: Sequence[str]) -> Keys:
     """A hash of the named columns of each row; it depends on values, not on widths of types."""
     together = np.zeros(table.num_rows, np.uint64)
     for name in names:
-        together = _mixed(together * np.uint64(0x100000001B3) + _column_hashes(table.column(name)))
+        together = _mixed(together * np.uint64(0x100000001B3) + _column_hashes(table, name))
     return together
 
 
-def _column_hashes(column: pa.ChunkedArray) -> Keys:
-    array = column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], column.type)
+def _column_hashes(table: pa.Table, name: str) -> Keys:
+    column = table.column(name)
+    array = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     nulls = array.is_null().to_numpy(zero_copy_only=False)
     if pa.types.is_integer(array.type) and array.type != pa.uint64():
         numbers = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
         hashes = _mixed(numbers.astype(np.int64).view(np.uint64))
     else:
-        coded = array.cast(pa.string()).dictionary_encode()
+        try:
+            texts = array if pa.types.is_binary(array.type) else array.cast(pa.string())
+            coded = texts.cast(pa.binary()).dictionary_encode()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise InvalidQueryError(
+                f"column {name!r} is {array.type}, of which there is no key: name other columns"
+            ) from error
         digests = [
-            int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+            int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")
             for text in coded.dictionary.to_pylist()
         ]
         codes = coded.indices.fill_null(0).to_numpy(zero_copy_only=False)
@@ -207,4 +212,4 @@ def _numbers(table: pa.Table, name: str) -> Numbers:
 
 def _codes(table: pa.Table, name: str) -> Numbers:
     """Classes as whole numbers below 2^53, which a float holds exactly."""
-    return (_column_hashes(table.column(name)) >> np.uint64(11)).astype(np.float64)
+    return (_column_hashes(table, name) >> np.uint64(11)).astype(np.float64)

@@ -27,7 +27,7 @@ from itertools import pairwise
 import numpy as np
 
 from lineage_service.triggering.changed_elements import Flags, Numbers
-from lineage_service.triggering.compliance import Compliance
+from lineage_service.triggering.compliance import Compliance, lower_bound
 from lineage_service.triggering.forest import Forest, RandomForest
 from lineage_service.triggering.training_pairs import TrainingPairs
 
@@ -135,6 +135,15 @@ def calibrated(
     waves = np.unique(np.concatenate([pairs.references, pairs.waves]))
     labels = pairs.labels(bound)
     near = pairs.ages <= horizon
+    played = [int(wave) for wave in waves[len(waves) // 3 :]]
+    faultless = lower_bound(len(played), len(played))
+    if faultless < confidence:
+        return Calibration(
+            (),
+            None,
+            f"too few waves for a test: {len(played)} without a fault would show {faultless:.1%}, "
+            f"and {confidence:.0%} is wanted",
+        )
     starts = np.linspace(len(waves) // 3, len(waves), STRETCHES + 1).astype(int)
     probabilities = np.full(len(pairs), np.nan)
     for begin, end in pairwise(starts):
@@ -143,7 +152,6 @@ def calibrated(
         if stretch.any() and before.any():
             forest = fit(pairs.features[before], labels[before], seed)
             probabilities[stretch] = forest.probability(pairs.features[stretch])
-    played = [int(wave) for wave in waves[starts[0] :]]
     beginnings = [int(waves[starts[0] - back]) for back in BEGINNINGS if back <= starts[0]]
     grids = Grid(pairs, probabilities, horizon), Grid(pairs, pairs.errors, horizon)
     trials = []

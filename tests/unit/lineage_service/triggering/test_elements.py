@@ -36,6 +36,17 @@ def test_classes_are_texts_that_differ() -> None:
     assert class_error(one, other) == 1
 
 
+def test_a_list_is_no_key() -> None:
+    with pytest.raises(InvalidQueryError, match="column 'k' is list<item: int64>, of which there is no key"):
+        elements(rows(k=[[1], [2]]), [], [])
+
+
+def test_a_container_may_be_empty() -> None:
+    nothing = pa.table({"k": pa.array([], pa.string()), "v": pa.array([], pa.float64())})
+    assert len(elements(nothing, ["k"], ["v"])) == 0
+    assert len(difference(elements(nothing, [], []), elements(rows(k=["a"], v=[1.0]), [], []))) == 1
+
+
 @pytest.mark.parametrize(
     ("keys", "values", "says"),
     [

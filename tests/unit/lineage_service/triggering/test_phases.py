@@ -112,6 +112,12 @@ def test_an_output_without_a_pattern_is_run_always_and_tested_again() -> None:
     assert verdict(progress, POLICY, job="j", wave="w", age=1).reason == progress.reason
 
 
+def test_a_few_waves_are_not_tested() -> None:
+    progress = promoted(Progress(executions=60), POLICY, random_walk(61), 60)
+    assert progress.phase == TRAINING
+    assert progress.reason.startswith("too few waves for a test: 41 without a fault would show 93")
+
+
 def replace_errors(pairs: TrainingPairs, errors: np.ndarray) -> TrainingPairs:  # type: ignore[type-arg]
     return TrainingPairs(pairs.names, pairs.references, pairs.waves, pairs.features, errors)
 
