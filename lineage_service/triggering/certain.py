@@ -80,7 +80,7 @@ def _loses(output: WrittenOutput, evidence: Evidence, last: Execution) -> str | 
         return f"it appends to {output.path}: a wave that is skipped would be missing there"
     if named_after_a_day(output.path, last.began):
         return f"it writes {output.path}, another place each day: a skipped wave would be missing"
-    earlier = evidence.earlier_outputs
+    earlier = evidence.earlier_outputs if evidence.has_same_code else None
     if earlier and output.path not in _names(earlier):
         return (
             f"it wrote {output.path}, and {_listed(_names(earlier))} the time before: where each wave has a "
@@ -185,7 +185,7 @@ def _inputs_known(evidence: Evidence, last: Execution) -> Answer | None:
                 return _run("other_input", f"it read {path}, so the next run may read another place")
     if not evidence.paths:
         return _run("no_input", "no input of it is known")
-    earlier = evidence.earlier_inputs
+    earlier = evidence.earlier_inputs if evidence.has_same_code else None
     if earlier is not None and _places(evidence.inputs) != _places(earlier):
         return _run("other_input", "its last two executions read other inputs, so the next one may, too")
     for path in evidence.paths:

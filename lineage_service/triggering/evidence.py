@@ -55,6 +55,11 @@ class Evidence:
         return self.executions[0] if self.executions else None
 
     @property
+    def has_same_code(self) -> bool:
+        """Had the last two executions the same code? Another one may read and write other things for good."""
+        return len(self.executions) > 1 and self.executions[0].code == self.executions[1].code
+
+    @property
     def paths(self) -> list[str]:
         """All that the job is given to read, as far as it is known."""
         return list(dict.fromkeys([*(path for source in self.inputs for path in source.paths), *self.extra]))

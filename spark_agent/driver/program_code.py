@@ -49,32 +49,38 @@ def _files(py_files: str) -> list[str]:
 
 
 def _imported() -> Iterator[str]:
+    folders = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
     installed = tuple(
-        os.path.join(os.path.realpath(sysconfig.get_path(name)), "") for name in ("stdlib", "platstdlib")
+        {os.path.join(path, "") for folder in folders for path in (folder, os.path.realpath(folder))}
     )
     for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] in _OTHERS:
+        path = None if name.partition(".")[0] in _OTHERS else _path_of(module)
+        # By its text: to look at the files of a thousand modules would take longer than all else.
+        if path is None or path.startswith(installed) or any(part in path for part in _INSTALLED):
             continue
-        path = _file_of(module)
-        if (
-            path is not None
-            and not path.startswith(installed)
-            and not any(part in path for part in _INSTALLED)
-        ):
-            yield path
+        file = _file_at(path)
+        if file is not None:
+            yield file
 
 
 def _file_of(module: Any) -> str | None:
     """The source of a module, or the archive that it is in; None of what has none."""
+    path = _path_of(module)
+    return None if path is None else _file_at(path, is_main=True)
+
+
+def _path_of(module: Any) -> str | None:
     if not issubclass(type(module), ModuleType):
         return None
     # A module that is imported when it is looked at stays as it is.
     path = object.__getattribute__(module, "__dict__").get("__file__")
-    if type(path) is not str:
-        return None
+    return path if type(path) is str else None
+
+
+def _file_at(path: str, *, is_main: bool = False) -> str | None:
     path = os.path.realpath(path)
     if os.path.isfile(path):
-        return path if path.endswith(".py") or module is sys.modules.get("__main__") else None
+        return path if is_main or path.endswith(".py") else None
     return next(
         (outer for outer in _outer(path) if outer.endswith(_ARCHIVES) and os.path.isfile(outer)), None
     )

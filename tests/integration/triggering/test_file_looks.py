@@ -4,7 +4,10 @@ import os
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
+from pyarrow.fs import S3FileSystem
 
 from lineage_service.tracing.files.file_systems import FileSystems
 from lineage_service.triggering import file_looks
@@ -90,3 +93,39 @@ def test_what_cannot_be_looked_at_says_why(folder: Path, monkeypatch: pytest.Mon
         FileLooks(FileSystems(), -1.0).at(str(folder))
     with pytest.raises(LookError):
         look("ftp://host/in")
+
+
+def put(s3: str, url: str, text: str = "1") -> None:
+    scheme, _, address = s3.partition("://")
+    system = S3FileSystem(endpoint_override=address, scheme=scheme, region="us-east-1")
+    with system.open_output_stream(url.partition("://")[2], compression=None) as stream:
+        stream.write(text.encode())
+
+
+def test_files_of_an_object_store_are_looked_at(
+    s3: str, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("in/a.csv", "in/b.csv", "in/_SUCCESS", "in/day=1/c.csv", "inner/d.csv"):
+        put(s3, f"{bucket}/{name}")
+    before = look(f"{bucket}/in")
+    assert sorted(before.files) == [f"{bucket}/in/{name}" for name in ("a.csv", "b.csv", "day=1/c.csv")]
+    assert (before.count, before.is_local, before.is_settled) == (3, False, False)
+    assert before.is_older_than(time.time_ns() + 120e9)
+    assert look(f"{bucket}/in").digest == before.digest
+    assert look(f"{bucket}/in/*.csv").count == 2
+    assert look(f"{bucket}/in/a.csv").count == 1
+    assert look(f"{bucket}/nothing").count == 0
+    put(s3, f"{bucket}/in/_SUCCESS", "again")
+    assert look(f"{bucket}/in").digest == before.digest
+    put(s3, f"{bucket}/in/a.csv", "22")
+    assert look(f"{bucket}/in").digest != before.digest
+
+
+def test_a_delta_table_of_an_object_store_has_a_version(s3: str, bucket: str) -> None:
+    write_deltalake(f"{bucket}/table", pa.table({"n": [1]}))
+    first = look(f"{bucket}/table")
+    assert (first.version, first.count) == (0, 1)
+    write_deltalake(f"{bucket}/table", pa.table({"n": [2]}), mode="append")
+    second = look(f"{bucket}/table")
+    assert second.version == 1
+    assert second.digest != first.digest

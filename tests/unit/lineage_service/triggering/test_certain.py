@@ -28,7 +28,8 @@ from tests.support.triggering import (
 NO_FILE = GivenInput(node=1, name="jdbc orders", is_file=False, why="is no file")
 OWN_CODE = Question(job="nightly", code="v2")
 COMMAND = Question(job="nightly", command=("python", "job.py"))
-DAY = f"/in/{'2026-11-18'}"
+DAY = "/in/2026-11-18"
+TWICE = (execution(), execution(application_id="app-0"))
 
 
 def asked(evidence: Evidence, question: Question) -> Evidence:
@@ -65,7 +66,7 @@ def test_what_has_not_changed_is_skipped() -> None:
         ("unknown_input", with_look(unchanged(), "/in has more than 100,000 files")),
         ("no_input", unchanged(inputs=())),
         ("other_input", unchanged(inputs=others([DAY]), looks={DAY: look(DAY, {})})),
-        ("other_input", unchanged(earlier_inputs=others(["/elsewhere"]))),
+        ("other_input", unchanged(executions=TWICE, earlier_inputs=others(["/elsewhere"]))),
         ("too_old", asked(unchanged(), Question(job="nightly", at_least_every_s=3_600))),
         ("unknown_output", unchanged(outputs=())),
         ("unknown_output", unchanged(outputs=(WrittenOutput(node=2, name="foreach", path=None, why="x"),))),
@@ -161,7 +162,10 @@ def output(path: str, **changes: object) -> tuple[WrittenOutput, ...]:
     [
         (unchanged(outputs=output("/out", appends=True)), "appends"),
         (unchanged(outputs=output("/out/dt=2026-11-18")), "each day"),
-        (unchanged(outputs=output("/out/2"), earlier_outputs=output("/out/1")), "the time before"),
+        (
+            unchanged(executions=TWICE, outputs=output("/out/2"), earlier_outputs=output("/out/1")),
+            "the time before",
+        ),
         (with_look(unchanged(), look("/out", {**OUTPUTS, "/out/x": (1, WRITTEN)}), "/out"), "/out/x"),
     ],
 )
@@ -187,3 +191,13 @@ def test_a_job_that_replaces_its_output_is_not_refused() -> None:
     assert refusal(unchanged()) is None
     assert refusal(unchanged(executions=())) is None
     assert refusal(unchanged(earlier_outputs=(), earlier_inputs=())) is None
+
+
+def test_a_job_that_was_changed_to_write_elsewhere_is_not_refused() -> None:
+    """Else it would be refused until somebody runs it by hand."""
+    before = execution(application_id="app-0", code="sha256:0")
+    evidence = unchanged(
+        executions=(execution(), before), earlier_outputs=output("/old"), earlier_inputs=others(["/old-in"])
+    )
+    assert refusal(evidence) is None
+    assert certain_answer(evidence).decision == "skip"
