@@ -241,6 +241,20 @@ class Explanation:
         shown = self._first().get("in_one_task")
         return None if shown is None else Verified(**shown)
 
+    @property
+    def pins(self) -> list[str]:
+        """What was kept as it was in the original run: `zipWithIndex at job.py:12: the numbers`, say.
+
+        The records come out of these rows with that, and not of files of the rows alone.
+        """
+        return list(self._first().get("pins", ()))
+
+    @property
+    def pinned(self) -> Verified | None:
+        """What running with `pins` has shown; None: nothing was run with pins, or nothing came out."""
+        pinned = self._first().get("pinned")
+        return None if pinned is None else Verified(**pinned)
+
     def save(self, folder: str | os.PathLike[str]) -> list[str]:
         """Write the rows into files of the same names, below a new folder; the paths of these.
 
@@ -349,6 +363,7 @@ class Explanation:
         more = answer["total"] - len(shown)
         met = [] if self.meeting is None else [str(self.meeting)]
         lines = [*met, size, *(f"given: {values}" for values in self.given_values)]
+        lines += [f"pinned: {pin}" for pin in self.pins]
         lines += [*(f"  {_row(row)}" for row in shown), *([f"  and {more:,} more"] if more else [])]
         lines += map(str, self.demanded)
         lines += [f"  {turn}" for turn in self.turns()]

@@ -12,6 +12,7 @@ from typing import Any
 
 from spark_agent.client.http import TraceError
 from spark_agent.client.input_rows import InputRows
+from spark_agent.client.pins import Pins
 from spark_agent.client.replays import OF_TEXT, Chosen
 from spark_agent.contract.row_sets import count_rows
 from spark_agent.driver.error_descriptions import of_text
@@ -43,6 +44,8 @@ class OutputsAgain:
         self._whole: dict[str, None] = {}
         #: The functions of the program as executors got them, where that is asked for.
         self.functions: FunctionsThen | None = None
+        #: What operations by places decided in the job, where some rows run with that.
+        self.pins: Pins | None = None
 
     @property
     def whole(self) -> tuple[str, ...]:
@@ -121,12 +124,16 @@ class OutputsAgain:
         sources = {number: of for number, of in of_source.items() if not is_without or of.source["splits"]}
         try:
             with unchanged(self._accumulators):
+                recipe = at or self._chosen.recipe
+                pins = None if self.pins is None or rows is None else self.pins.of(rows, recipe)
                 again = rebuilt(
                     self._chosen.session,
-                    at or self._chosen.recipe,
+                    recipe,
                     sources,
                     is_without=is_without,
+                    keeps_places=bool(pins),
                     functions=self.functions,
+                    pins=pins,
                 )
                 if rows is not None and at is None:
                     self._check(again.sources)

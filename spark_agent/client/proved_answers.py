@@ -11,7 +11,7 @@ from spark_agent.client.http import PAGE
 from spark_agent.client.input_rows import InputRows, NamedRow, input_rows
 from spark_agent.client.lineage_records import LineageRecords
 from spark_agent.client.outputs_again import OutputsAgain
-from spark_agent.client.sufficient_rows import GivenValue, SufficientRows
+from spark_agent.client.sufficient_rows import GivenValue, Proved, SufficientRows
 from spark_agent.client.trace_starts import batches_of, query_of, start_of
 
 __all__ = ["proved"]
@@ -51,6 +51,8 @@ def proved(
     result = search.proved(is_minimal=is_minimal)
     answer = _unchecked(answer)
     notes = [_sentence(note) for note in result.notes]
+    if result.pins:
+        return _pinned(application, answer, result, notes)
     if result.why_not:
         why_not = _sentence(f"Not verified: {result.why_not}")
         return {**answer, "reasons": [why_not, *notes, *answer["reasons"]]}
@@ -67,6 +69,24 @@ def proved(
         "next": None,
         "given": [*answer["given"], *map(_given, result.values)],
         "reasons": [*notes, *answer["reasons"]],
+    }
+
+
+def _pinned(
+    application: Application, answer: Mapping[str, Any], result: Proved, notes: Sequence[str]
+) -> dict[str, Any]:
+    """With the rows that are enough with the decisions of the original run, and not verified."""
+    why_not = _sentence(f"Not verified: {result.why_not}")
+    return {
+        **answer,
+        "kind": "bound" if result.added else answer["kind"],
+        "pins": list(result.pins),
+        "pinned": {"runs": result.runs, "added": result.added, "minimal": result.is_minimal},
+        "rows": _listed(application, result.rows),
+        "total": result.rows.count,
+        "next": None,
+        "given": [*answer["given"], *map(_given, result.values)],
+        "reasons": [why_not, *notes, *answer["reasons"]],
     }
 
 

@@ -26,14 +26,18 @@ from spark_agent.client.http import TraceError
 from spark_agent.client.input_rows import InputRows, NamedRow, input_rows
 from spark_agent.client.outputs_again import FailedRunError, OutputsAgain
 from spark_agent.client.passing_groups import PassingGroups
+from spark_agent.client.pins import Pins
 from spark_agent.client.replays import Chosen, check_files
 from spark_agent.client.trace_starts import start_of
 from spark_agent.contract.row_cover import Group, covering
 from spark_agent.contract.smallest_rows import OutOfTimeError, SmallestRows, Subset
-from spark_agent.driver.replay.rebuilt_rdds import operation_by_places
 
 __all__ = ["GivenValue", "Proved", "SufficientRows"]
 
+_ONLY_WITH_PINS = (
+    "the operations give it again on these rows with pins, which are decisions of the original run by the "
+    "places of records. That files of these rows alone give it was not shown"
+)
 #: Rows that are named one by one, and rows whose ways are followed at once.
 _MOST_NAMED, _MOST_FOLLOWED = 100_000, 300
 
@@ -53,7 +57,8 @@ class GivenValue(NamedTuple):
 class Proved:
     """The rows. `why_not`: why they are not enough, empty where they are.
 
-    `values`: with these as they were when the job ran. `is_of_task`: that they are enough was seen in one
+    `values`: with these as they were when the job ran. `pins`: the rows are enough only with these decisions
+    of the original run, which is why they are not verified. `is_of_task`: that they are enough was seen in one
     task, and Spark has not given the records of them.
     """
 
@@ -64,6 +69,7 @@ class Proved:
     why_not: str
     notes: tuple[str, ...] = ()
     values: tuple[GivenValue, ...] = ()
+    pins: tuple[str, ...] = ()
     is_of_task: bool = False
 
 
@@ -90,8 +96,9 @@ class SufficientRows:
         self._most_runs, self._until = most_runs, time.monotonic() + seconds
         self._outputs = outputs
         self._groups, self._decided = PassingGroups(chosen, outputs), DecidedGroups(chosen)
-        #: Are runs made in one task where that is possible? The last one of them is Spark's.
-        self._is_quick, self._needs_spark = most_runs > 1, by_spark
+        self._pins = Pins(chosen)
+        #: Are runs made in one task where that is possible, without pins? The last one of them is Spark's.
+        self._is_quick, self._needs_spark = most_runs > 1 and not self._pins, by_spark
         self._runs, self._failed = 0, ""
         #: Rows of which Spark gave the records.
         self._given_by_spark: set[frozenset[tuple[int, int, int]]] = set()
@@ -104,6 +111,7 @@ class SufficientRows:
         if why_not:
             return Proved(self._concise, 0, 0, False, why_not)
         check_files(self._concise, self._concise.of_source)
+        self._outputs.pins = self._pins if self._pins else None
         try:
             rows, minimal = self._searched(is_minimal=is_minimal)
         except OutOfTimeError:
@@ -115,19 +123,37 @@ class SufficientRows:
             return Proved(self._concise, self._runs, 0, False, rows)
         if self._outputs.whole:
             return Proved(self._concise, self._runs, 0, False, "; ".join(self._outputs.whole))
+        why_not, pins = "", self._pins.texts
+        if pins:
+            plain = self._without_pins(rows, is_minimal=is_minimal)
+            if plain is None:
+                why_not = _ONLY_WITH_PINS
+            else:
+                (rows, minimal), pins = plain, ()
         added = len({*map(_place, rows.named)} - {*map(_place, self._concise.named)})
         is_of_task = _places(rows) not in self._given_by_spark
         notes, values = tuple(self._notes), tuple(self._values)
-        return Proved(rows, self._runs, added, minimal, "", notes, values, is_of_task)
+        return Proved(rows, self._runs, added, minimal, why_not, notes, values, pins, is_of_task)
+
+    def _without_pins(self, rows: InputRows, *, is_minimal: bool) -> tuple[InputRows, bool] | None:
+        """(rows, can none be left out?) that are enough without pins, too; None where that is not shown.
+
+        Numbers of `zipWithIndex` follow from the order of rows. Samples depend on partitions, which files of
+        fewer rows have others of.
+        """
+        self._outputs.pins = None
+        self._given_by_spark.clear()
+        try:
+            if not self._pins.are_numbers_in_order or not self._come_out(rows):
+                return None
+            return self._smaller(rows) if is_minimal else (rows, False)
+        except OutOfTimeError:
+            return None
 
     def _why_not(self) -> str:
         """Why running the operations again would show nothing; empty where it would."""
-        by_place = operation_by_places(self._chosen.recipe)
-        if by_place is not None:
-            return (
-                f"what {by_place} gives depends on the places of records, so no part of the rows can be "
-                "shown to be enough"
-            )
+        if self._pins.why_not:
+            return f"{self._pins.why_not}: so no part of the rows can be shown to be enough"
         functions = self._outputs.functions = self._chosen.functions
         for step, name, is_known in functions.changed():
             site = self._chosen.call_site(step.number)

@@ -124,7 +124,7 @@ class MemorySession:
         is_without: bool,
         **then: Any,
     ) -> Rebuilt:
-        assert not any(then.values())  # nothing of the job was changed
+        assert not any(then.values())  # nothing of the job was changed, and no place decides
         self.runs += 1
         read: list[SourceRead] = []
         lines: dict[int, list[str]] = {}

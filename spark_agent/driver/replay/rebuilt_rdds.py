@@ -21,7 +21,15 @@ from spark_agent.worker.operators.kept_positions import Keep
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session
 
-__all__ = ["Choice", "Rebuilt", "RowsOfSource", "SourceRead", "operation_by_places", "rebuilt"]
+__all__ = [
+    "Choice",
+    "Rebuilt",
+    "RowsOfSource",
+    "SourceRead",
+    "operation_by_places",
+    "operations_by_places",
+    "rebuilt",
+]
 
 #: Operations whose outputs depend on the places of records among all others.
 _BY_PLACE = frozenset(("randomSplit", "sample", "sampleByKey", "zip", "zipWithIndex", "zipWithUniqueId"))
@@ -63,7 +71,12 @@ class Rebuilt:
 
 def operation_by_places(recipe: Recipe) -> str | None:
     """The first operation on the way to an RDD that no part of its rows can repeat; None if all can."""
-    return next((step.name for step in recipe.lineage() if step.name in _BY_PLACE), None)
+    return next((step.name for step in operations_by_places(recipe)), None)
+
+
+def operations_by_places(recipe: Recipe) -> list[Recipe]:
+    """All of these, parents first."""
+    return [step for step in recipe.lineage() if step.name in _BY_PLACE]
 
 
 def rebuilt(
@@ -75,12 +88,14 @@ def rebuilt(
     keeps_places: bool = False,
     chosen: Mapping[int, Choice] | None = None,
     functions: FunctionsThen | None = None,
+    pins: Mapping[int, Callable[[int, Any], Any]] | None = None,
 ) -> Rebuilt:
     """The RDD of `recipe`, of these rows of its sources, by node. `is_without`: of all but these.
 
     A source that `rows` does not name is read whole. `keeps_places`: nothing is left out but rows. Of the
     operations that `chosen` names by their nodes, only the records go on that it takes. `functions` of the
-    program that have other values now run with those of then.
+    program that have other values now run with those of then. `pins`, by the `id` of an operation's recipe,
+    run in the place of operations, and get (partition, records).
     """
     lineage = recipe.lineage()
     sources = [
@@ -91,8 +106,12 @@ def rebuilt(
     made_of = {id(base.recipe): base.rdd(is_compact=is_compact) for base in sources}
     for step in lineage:
         if step.source is None:
-            then = {} if functions is None else functions.of(step)
-            result = _made(session, step, made_of, then, is_compact=is_compact)
+            pin = (pins or {}).get(id(step))
+            if pin is None:
+                then = {} if functions is None else functions.of(step)
+                result = _made(session, step, made_of, then, is_compact=is_compact)
+            else:
+                result = made_of[id(step.parents[0])].mapPartitionsWithIndex(pin, True)
             choice = (chosen or {}).get(step.number)
             made_of[id(step)] = result if choice is None else result.filter(choice)
     result = made_of[id(recipe)]
