@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from lineage_service.lineage import Graph, Node
 from spark_agent.contract.record_groups import NARROW
 
-__all__ = ["depends_on_places", "tells_partitions"]
+__all__ = ["counts_rows_before", "depends_on_places", "tells_partitions"]
 
 _BY_PLACE = frozenset(
     (
@@ -33,6 +33,26 @@ _BY_PLACE = frozenset(
 
 def depends_on_places(graph: Graph, nodes: Iterable[int]) -> Node | None:
     """The first such operation on the way to these nodes; None if there is none."""
+    return next((node for node in _on_the_way(graph, nodes) if _is_by_place(node)), None)
+
+
+def counts_rows_before(graph: Graph, nodes: Iterable[int]) -> bool:
+    """Do the rows before a record, and nothing else of places, decide what comes to these nodes?
+
+    So it is where `zipWithIndex` is the only operation by places, and reads records in the order of a source.
+    """
+    on_the_way = _on_the_way(graph, nodes)
+    indexes = {node.node for node in on_the_way if node.name == "zipWithIndex"}
+    if any(_is_by_place(node) and node.node not in indexes for node in on_the_way):
+        return False
+    before = _on_the_way(graph, indexes)
+    return all(
+        node.node in indexes or node.kind == "source" or node.name in _KEEPING_ORDER for node in before
+    )
+
+
+def _on_the_way(graph: Graph, nodes: Iterable[int]) -> list[Node]:
+    """These nodes and all before them, in the order of the program."""
     by_id = {node.node_id: node for node in graph.nodes}
     before: dict[str, list[str]] = {}
     for edge in graph.edges:
@@ -46,8 +66,7 @@ def depends_on_places(graph: Graph, nodes: Iterable[int]) -> Node | None:
             if source not in seen:
                 seen.add(source)
                 todo.append(source)
-    on_the_way = sorted((by_id[node_id] for node_id in seen if node_id in by_id), key=lambda node: node.node)
-    return next((node for node in on_the_way if _is_by_place(node)), None)
+    return sorted((by_id[node_id] for node_id in seen if node_id in by_id), key=lambda node: node.node)
 
 
 def tells_partitions(graph: Graph) -> bool:

@@ -8,8 +8,10 @@ come out of files of the rows alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from inspect import getclosurevars
+from types import FunctionType
 from typing import Any
 
 from spark_agent.client.http import TraceError
@@ -30,17 +32,12 @@ _IN_ORDER = frozenset(
 )
 _NUMBERS = frozenset(("zipWithIndex", "zipWithUniqueId"))
 _CHOICES = frozenset(("randomSplit", "sample", "sampleByKey"))
+#: What a function of `zipWithIndex` has the numbers of the first records in.
+_STARTS = "starts"
 _WHAT = {"zipWithIndex": "the numbers", "zipWithUniqueId": "the numbers", "randomSplit": "the parts"}
 
 Pin = PinnedChoices | PinnedNumbers
 """A function of (partition, records)."""
-
-
-class Count:
-    """How many records a partition has. Executors get it."""
-
-    def __call__(self, partition: int, records: Iterable[Any]) -> Iterator[tuple[int, int]]:
-        yield partition, sum(1 for _ in records)
 
 
 class Pins:
@@ -49,7 +46,6 @@ class Pins:
     def __init__(self, chosen: Chosen) -> None:
         self._chosen = chosen
         self._steps = operations_by_places(chosen.recipe)
-        self._starts: dict[int, Sequence[int]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._steps)
@@ -97,7 +93,7 @@ class Pins:
                 name,
                 {split: [offset * count + split for offset in offsets] for split, offsets in places.items()},
             )
-        starts = self._starts_of(parent)
+        starts = self._starts_of(step)
         return PinnedNumbers(
             name, {split: [starts[split] + offset for offset in offsets] for split, offsets in places.items()}
         )
@@ -123,15 +119,15 @@ class Pins:
             raise TraceError(f"more than {_MOST_RECORDS:,} records would have to be pinned")
         return places
 
-    def _starts_of(self, parent: Recipe) -> Sequence[int]:
-        """The number of the first record of each partition, as `zipWithIndex` counts them."""
-        if parent.number not in self._starts:
-            counts = dict(self._again(parent).mapPartitionsWithIndex(Count()).collect())
-            starts = [0]
-            for split in range(len(counts)):
-                starts.append(starts[-1] + counts[split])
-            self._starts[parent.number] = starts
-        return self._starts[parent.number]
+    def _starts_of(self, step: Recipe) -> Sequence[int]:
+        """The number of the first record of each partition, as it was counted. Raises TraceError."""
+        for pickled in step.pickled:
+            original = getattr(pickled.function, "original", None)
+            if isinstance(original, FunctionType):
+                starts = getclosurevars(original).nonlocals.get(_STARTS)
+                if starts is not None:
+                    return list(starts)
+        raise TraceError(f"how {self._named(step)} counted is not known any more")
 
     def _count_of_partitions(self, parent: Recipe) -> int:
         return int(self._again(parent).getNumPartitions())

@@ -31,6 +31,8 @@ MOST_STEPS = 300
 MOST_SINKS = 10_000
 #: Chains of an operation that were pickled: a loop may make one at each turn of what it reads.
 MOST_PICKLED = 8
+#: Its operator knows what it counted.
+_COUNTING = "zipWithIndex"
 _CONTAINERS = (list, dict, set, bytearray)
 _OF_DRIVER = "parallelize"
 _ELSEWHERE = "it was made in a way that is not known"
@@ -78,7 +80,7 @@ class Recipe:
 
     def note_pickled(self, function: PickledFunction) -> None:
         """An operator of it went to executors. Not kept where functions use nothing that may change."""
-        if self.states and len(self.pickled) <= MOST_PICKLED:
+        if (self.states or self.name == _COUNTING) and len(self.pickled) <= MOST_PICKLED:
             self.pickled.append(function)
 
     def lineage(self) -> list[Recipe]:

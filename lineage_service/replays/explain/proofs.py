@@ -26,7 +26,7 @@ from lineage_service.replays.explain.sufficient_rows import (
     first_rows,
     sufficient_rows,
 )
-from lineage_service.replays.joined_rows import rows_of, without_places
+from lineage_service.replays.joined_rows import without_places
 from lineage_service.replays.original import Original
 from lineage_service.replays.places import tells_partitions
 from lineage_service.replays.replay_runs import Repair, ReplayRuns
@@ -92,7 +92,7 @@ class Proofs:
         began = time.monotonic()
         first = self.first(request)
         enough = sufficient_rows(self._original, self._repair, self._texts, self._runs_with, first, request)
-        before = rows_of(first.row_set["sources"])
+        before = first.decided
         sources = self._all_rows(first.bound) if enough.is_whole else enough.sources
         proof = Proof(
             sources=sources,
@@ -144,7 +144,7 @@ class Proofs:
         if minimal.rows is None:
             note = "the job's own process did not give it again on these rows, so none was left out"
             return replace(proof, notes=(*proof.notes, note))
-        before = rows_of(first.row_set["sources"])
+        before = first.decided
         notes = () if minimal.is_minimal else (f"not all rows were left out in {request.runs:,} runs",)
         return replace(
             proof,

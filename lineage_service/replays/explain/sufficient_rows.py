@@ -3,7 +3,8 @@
 1. The rows that decided, those that must be among them, and those that the program took before.
 2. The command runs on them, as a replay. Where the outputs do not come out, `RowRepair` adds rows. Where it
    knows of none, ever larger parts of the plain trace are added (`GrowingRepair`).
-So a deterministic job ends with rows that are enough. Nothing is begun where places of records decide.
+So a deterministic job ends with rows that are enough. Behind `zipWithIndex` all rows before count, too. Where
+else places of records decide, nothing is begun.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from lineage_service.queries import Queries, RowSetQuery, StartQuery
 from lineage_service.replays.agent_report import read_report
 from lineage_service.replays.errors import ReplayError
 from lineage_service.replays.explain.grown_rows import GrowingRepair
+from lineage_service.replays.explain.rows_before import with_rows_before
 from lineage_service.replays.joined_rows import joined, rows_of, without_places
 from lineage_service.replays.original import Original
-from lineage_service.replays.places import depends_on_places
+from lineage_service.replays.places import counts_rows_before, depends_on_places
 from lineage_service.replays.replay_runs import Repair, RepairLimits, ReplayRuns, Request
 from lineage_service.replays.sandbox import SPEC_FILE, Sandbox
 from lineage_service.replays.sift.candidate_sets import SourceRows
@@ -59,13 +61,15 @@ class ProofRequest:
 class FirstRows:
     """The row set of the first run, and all that took part, as sources of row sets.
 
-    `needed` are rows that stay: those that were included, and those that the program took.
+    `needed` are rows that stay: those that were included, and those that the program took. `decided` are
+    those of the first run without what is only counted.
     """
 
     row_set: Mapping[str, Any]
     bound: tuple[Source, ...]
     asked: tuple[AskedRecord, ...]
     needed: frozenset[Row]
+    decided: frozenset[Row]
     notes: tuple[str, ...]
 
 
@@ -95,8 +99,9 @@ def first_rows(original: Original, queries: Queries, texts: SourceRows, request:
         raise InvalidQueryError("only rows of outputs can come out again: name one, such as out/part-0:3")
     if any(record.text is None for record in asked):
         raise ReplayError("the text of the output row cannot be read, so nothing can be compared with it")
-    place = depends_on_places(queries.graph(application_id), {record.node for record in asked})
-    if place is not None:
+    graph, sinks = queries.graph(application_id), {record.node for record in asked}
+    place = depends_on_places(graph, sinks)
+    if place is not None and not counts_rows_before(graph, sinks):
         site = place.call_site.rpartition("/")[2]
         raise ReplayError(
             f"{place.name} ({site}) depends on the places of records, so no part of the rows can be shown to "
@@ -110,7 +115,11 @@ def first_rows(original: Original, queries: Queries, texts: SourceRows, request:
     before = min(record.node for record in asked)
     row_set, note = with_taken_rows(queries, application_id, with_included, before)
     needed = rows_of(included) | (rows_of(row_set["sources"]) - rows_of(with_included["sources"]))
-    return FirstRows(row_set, tuple(bound), asked, needed, (note,) if note else ())
+    notes, decided = [note] if note else [], rows_of(row_set["sources"])
+    if place is not None:
+        row_set = {**row_set, "sources": with_rows_before(original, row_set["sources"], texts)}
+        notes.append(f"{place.name} ({place.call_site.rpartition('/')[2]}) counts all rows before it")
+    return FirstRows(row_set, tuple(bound), asked, needed, decided, tuple(notes))
 
 
 def sufficient_rows(

@@ -63,6 +63,16 @@ totals = orders.join(large.select("shop"), "shop").groupBy("shop").agg(functions
 totals.write.csv("totals")
 spark.stop()
 """
+#: Numbers the documents with an even number in their name.
+NUMBERED = """import sys
+from pyspark import SparkContext
+
+context = SparkContext(appName="Numbered")
+names = context.textFile(sys.argv[1], 3).map(lambda line: line.split("|")[0])
+even = names.filter(lambda name: int(name[1:]) % 2 == 0).zipWithIndex()
+even.map(lambda pair: f"{pair[1]} {pair[0]}").saveAsTextFile(sys.argv[2])
+context.stop()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +86,7 @@ def bench(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repl
             "".join(f"d{number}|{text}\n" for number, text in enumerate(texts))
         )
         (made.folder / "own.py").write_text(OWN_WORDS)
+        (made.folder / "numbered.py").write_text(NUMBERED)
         (made.folder / "frames.py").write_text(FRAMES)
         orders = [f"{chosen.choice('abcdefgh')},{chosen.randrange(100)}" for _ in range(60)]
         (made.folder / "orders.csv").write_text("".join(f"{line}\n" for line in ["shop,amount", *orders]))
@@ -163,6 +174,23 @@ def test_words_of_one_document_are_explained_by_few_of_many_documents(
     fewest = [entry["text"] for entry in minimal.json["rows"]]
     assert own_words_of(fewest)[largest] == 1
     assert all(own_words_of([line for line in fewest if line != left])[largest] == 0 for left in fewest)
+
+
+def test_a_number_is_explained_by_the_rows_before(bench: ReplayBench, tmp_path: Path) -> None:
+    command = ["numbered.py", "documents.txt", "numbered"]
+    application = bench.job(*command)
+    row, folder = row_of(bench.folder / "numbered", "5 d10"), tmp_path / "repro"
+    answer = explain(bench, application, row, "--sufficient", "--save", str(folder), command=command)
+    assert answer.code == 0
+    assert [entry["text"].split("|")[0] for entry in answer.json["rows"]] == [f"d{at}" for at in range(11)]
+    assert answer.json["verified"] == {"runs": 2, "added": 10, "minimal": False}
+    assert answer.json["reasons"][0].startswith("ZipWithIndex (numbered.py:6) counts all rows before it")
+    ended = run_saved(bench, folder)
+    assert "=> 5 d10" in ended.stdout.splitlines(), ended.stderr
+    minimal = explain(bench, application, row, "--minimal", command=command)
+    names = [entry["text"].split("|")[0] for entry in minimal.json["rows"]]
+    assert names == ["d0", "d2", "d4", "d6", "d8", "d10"]
+    assert minimal.json["verified"]["minimal"] is True
 
 
 def test_matches_are_explained_with_the_whole_list_of_the_man(bench: ReplayBench, matching: str) -> None:

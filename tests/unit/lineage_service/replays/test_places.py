@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lineage_service.lineage import Edge, Graph, Node
-from lineage_service.replays.places import depends_on_places, tells_partitions
+from lineage_service.replays.places import counts_rows_before, depends_on_places, tells_partitions
 
 
 def node(number: int, name: str) -> Node:
@@ -61,6 +61,29 @@ def chain(*names: str, inexact: str = "") -> Graph:
         nodes=tuple(replace(of, exact=of.name != inexact) for of in nodes),
         edges=tuple(edge(number, number + 1) for number in range(last)),
     )
+
+
+def test_rows_before_count_where_an_index_reads_records_in_order() -> None:
+    for names in (
+        ("textFile", "filter", "zipWithIndex", "reduceByKey", "saveAsTextFile"),
+        ("textFile", "zipWithIndex", "map", "zipWithIndex", "map", "saveAsTextFile"),
+    ):
+        assert counts_rows_before(chain(*names), {len(names) - 1}), names
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("textFile", "sortBy", "zipWithIndex", "saveAsTextFile"),
+        ("textFile", "reduceByKey", "zipWithIndex", "saveAsTextFile"),
+        ("textFile", "sample", "zipWithIndex", "saveAsTextFile"),
+        ("textFile", "zipWithIndex", "sample", "saveAsTextFile"),
+        ("textFile", "zipWithUniqueId", "saveAsTextFile"),
+        ("textFile", "mapPartitions", "zipWithIndex", "saveAsTextFile"),
+    ],
+)
+def test_more_than_the_rows_before_counts(names: tuple[str, ...]) -> None:
+    assert not counts_rows_before(chain(*names), {len(names) - 1})
 
 
 def test_operations_on_records_and_keys_cannot_tell_partitions() -> None:
