@@ -115,7 +115,7 @@ def test_a_decision_by_places_is_kept(ran: Ran, name: str, operation: Callable[[
             lambda lines: lines.sortBy(lambda line: -int(line)).zipWithIndex().map(tagged),
             "other ones behind sortBy",
         ),
-        ("again", lambda lines: lines.sample(True, 3.0, 5), "gave records several times"),
+        ("again", lambda lines: lines.sample(True, 30.0, 5), "gave records several times"),
     ],
 )
 def test_what_a_decision_was_may_not_be_known(

@@ -187,7 +187,7 @@ def test_a_number_is_explained_by_the_rows_before(bench: ReplayBench, tmp_path: 
     assert answer.json["reasons"][0].startswith("ZipWithIndex (numbered.py:6) counts all rows before it")
     ended = run_saved(bench, folder)
     assert "=> 5 d10" in ended.stdout.splitlines(), ended.stderr
-    minimal = explain(bench, application, row, "--minimal", command=command)
+    minimal = explain(bench, application, row, "--minimal", "--runs", "200", command=command)
     names = [entry["text"].split("|")[0] for entry in minimal.json["rows"]]
     assert names == ["d0", "d2", "d4", "d6", "d8", "d10"]
     assert minimal.json["verified"]["minimal"] is True
