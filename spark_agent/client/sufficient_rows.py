@@ -58,8 +58,8 @@ class Proved:
     """The rows. `why_not`: why they are not enough, empty where they are.
 
     `values`: with these as they were when the job ran. `pins`: the rows are enough only with these decisions
-    of the original run, which is why they are not verified. `is_of_task`: that they are enough was seen in one
-    task, and Spark has not given the records of them.
+    of the original run, which is why they are not verified. `is_of_task`: that they are enough was seen in
+    one task, and Spark has not given the records of them.
     """
 
     rows: InputRows
@@ -131,7 +131,7 @@ class SufficientRows:
             else:
                 (rows, minimal), pins = plain, ()
         added = len({*map(_place, rows.named)} - {*map(_place, self._concise.named)})
-        is_of_task = _places(rows) not in self._given_by_spark
+        is_of_task = not pins and _places(rows) not in self._given_by_spark
         notes, values = tuple(self._notes), tuple(self._values)
         return Proved(rows, self._runs, added, minimal, why_not, notes, values, pins, is_of_task)
 
