@@ -236,6 +236,11 @@ class Explanation:
         return None if verified is None else Verified(**verified)
 
     @property
+    def checks(self) -> list[dict[str, Any]]:
+        """What anybody has recorded of these records, the newest first, in the shape of docs/api.md."""
+        return list(self._first().get("checks") or ())
+
+    @property
     def in_one_task(self) -> Verified | None:
         """As `verified`, where all runs may have been in one task; None: they did not show it, either."""
         shown = self._first().get("in_one_task")

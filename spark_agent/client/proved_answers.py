@@ -11,6 +11,7 @@ from spark_agent.client.http import PAGE
 from spark_agent.client.input_rows import InputRows, NamedRow, input_rows
 from spark_agent.client.lineage_records import LineageRecords
 from spark_agent.client.outputs_again import OutputsAgain
+from spark_agent.client.recorded_checks import record_check
 from spark_agent.client.sufficient_rows import GivenValue, Proved, SufficientRows
 from spark_agent.client.trace_starts import batches_of, query_of, start_of
 
@@ -36,7 +37,8 @@ def proved(
     """
     application, chosen = records.application, records.of_one_operation()
     starts = records.chosen_starts("the records to explain")
-    asked = asked_records(chosen, dataset, [record for _, record in records.collect()])
+    chosen_records = [record for _, record in records.collect()]
+    asked = asked_records(chosen, dataset, chosen_records)
     concise = input_rows(application.client, application.id, starts, concise=True)
     needed: list[NamedRow] = []
     if including:
@@ -59,6 +61,7 @@ def proved(
     shown = {"runs": result.runs, "added": result.added, "minimal": result.is_minimal}
     if result.is_of_task:
         notes = [_OF_TASK, *notes]
+    record_check(chosen, chosen_records, result, answer["given"], notes)
     return {
         **answer,
         "kind": "bound" if result.is_of_task else "verified",

@@ -181,6 +181,10 @@ def test_an_explanation_gets_the_rows_without_which_other_words_pass(ran: Ran) -
     cat = explain(ran.counts).key("cat").sufficient()
     assert cat.verified == Verified(runs=2, added=0, minimal=False)
     assert [row.text for row in cat.collect()] == [DOCUMENTS[0], DOCUMENTS[4]]
+    others = explain(ran.counts).key("cat")
+    assert (others.kind, others.verified) == ("verified", cat.verified)
+    [check] = others.checks
+    assert check["notes"][0] == "the operations of the session ran, and not the whole program"
 
 
 def test_groups_of_a_group_by_key_get_rows_too(ran: Ran) -> None:
