@@ -1,12 +1,12 @@
 """What running in a session has shown of an explanation, sent as the event that others read.
 
-Promises to record only that Spark gave exactly these records of exactly these rows, and to say that it was in
-the session, with what its program had.
+Promises to record only that Spark gave exactly these records of exactly these rows, and of nothing else that
+the job computed: the whole program may compute other values of fewer rows. Says that it was in the session.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from spark_agent import contract
@@ -29,16 +29,16 @@ def record_check(
 ) -> None:
     """`of_program` are the values that the program had, as an explanation lists them.
 
-    Not recorded: what needs pins or values that the program has changed since, what only one task has shown,
-    and rows in too many ranges.
+    Not recorded: what needs pins or values that the program has changed since, what may have used results of
+    actions, what only one task has shown, and rows in too many ranges.
     """
-    sources = [of.source for of in result.rows.of_source.values()]
     rows = [
-        {"node": source["node"], "split": split["split"], "positions": split["positions"]}
-        for source in sources
-        for split in source.get("splits", ())
+        {"node": of.source["node"], "split": split["split"], "positions": split["positions"]}
+        for of in result.rows.of_source.values()
+        for split in of.source.get("splits", ())
     ]
-    needs_session = result.why_not or result.pins or result.is_of_task or result.values
+    has_results = any(value["results"] for value in of_program)
+    needs_session = result.why_not or result.pins or result.is_of_task or result.values or has_results
     if needs_session or sum(len(entry["positions"]) for entry in rows) > _MOST_RANGES:
         return
     node = int(chosen.node_id.rpartition("#")[2])
@@ -51,19 +51,5 @@ def record_check(
         runs=result.runs,
         added=result.added,
         minimal=result.is_minimal,
-        notes=[_IN_SESSION, *_had(of_program), *notes, *_read_whole(sources)],
+        notes=[_IN_SESSION, *notes],
     )
-
-
-def _had(values: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    if values:
-        first = values[0]
-        site = f" at {first['call_site']}" if first["call_site"] else ""
-        others = f" and {len(values) - 1:,} more" if values[1:] else ""
-        yield f"they may use what the program had by then: {first['name']}{site}{others}"
-
-
-def _read_whole(sources: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    for source in sources:
-        if source["whole"]:
-            yield f"all rows of {source['name']} were there as well"
