@@ -107,8 +107,8 @@ class World:
 
 
 def status(path: Path) -> dict[str, int]:
-    found = path.stat()
-    return {"size": found.st_size, "modified": found.st_mtime_ns // 1_000_000}
+    file_state = path.stat()
+    return {"size": file_state.st_size, "modified": file_state.st_mtime_ns // 1_000_000}
 
 
 @pytest.fixture

@@ -35,8 +35,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "in"
 
 
-def names(found: FileLook, folder: Path) -> list[str]:
-    return [str(Path(path).relative_to(folder)) for path in sorted(found.files)]
+def names(seen: FileLook, folder: Path) -> list[str]:
+    return [str(Path(path).relative_to(folder)) for path in sorted(seen.files)]
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,9 @@ def names(found: FileLook, folder: Path) -> list[str]:
     ],
 )
 def test_a_look_lists_what_a_job_may_read(folder: Path, pattern: str, files: list[str]) -> None:
-    found = look(f"{folder}/{pattern}".rstrip("/"))
-    assert names(found, folder) == files
-    assert found.count == len(files)
+    seen = look(f"{folder}/{pattern}".rstrip("/"))
+    assert names(seen, folder) == files
+    assert seen.count == len(files)
 
 
 def test_a_look_that_finds_the_same_has_the_same_digest(folder: Path) -> None:
@@ -67,20 +67,20 @@ def test_a_look_that_finds_the_same_has_the_same_digest(folder: Path) -> None:
 
 
 def test_a_file_that_was_just_written_is_not_settled(folder: Path) -> None:
-    found = look(folder)
-    assert not found.is_settled
-    assert found.newest is not None
-    assert found.newest.endswith(".csv")
+    seen = look(folder)
+    assert not seen.is_settled
+    assert seen.newest is not None
+    assert seen.newest.endswith(".csv")
 
 
 def test_the_time_of_the_inode_counts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_looks, "_LOCAL_S", 0.01)
     now = time.time_ns()
     os.utime(folder / "a.csv", (1, 1))
-    found = look(folder / "a.csv")
-    assert found.newest_ns is not None
-    assert found.newest_ns > now - 10_000_000_000
-    assert not found.is_older_than(now - 10_000_000_000)
+    seen = look(folder / "a.csv")
+    assert seen.newest_ns is not None
+    assert seen.newest_ns > now - 10_000_000_000
+    assert not seen.is_older_than(now - 10_000_000_000)
 
 
 def test_what_cannot_be_looked_at_says_why(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
