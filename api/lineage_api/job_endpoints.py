@@ -67,3 +67,15 @@ def decide(jobs: JobService, job: JobName, parameters: Annotated[DecisionParamet
     What cannot be decided is `run`, and `reason` says why; so should be what a client takes an error for.
     """
     return json_response(jobs.decide(parameters.question(job)), {})
+
+
+@router.post(
+    "/api/jobs/{job}/run-next",
+    tags=["jobs"],
+    dependencies=[Depends(own_pages_only)],
+    response_model=lineage.Job,
+    responses=problem_responses(403, 404, 500, 503),
+)
+def run_next(jobs: JobService, job: JobName) -> Response:
+    """Run the next wave of a job that is asked about, whatever is known. Its reason is `asked`."""
+    return json_response(jobs.run_next(job), {})

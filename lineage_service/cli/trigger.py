@@ -39,14 +39,14 @@ _FAULTS = frozenset(("unavailable", "error", "never_ran"))
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
         "%(prog)s JOB [--wave ID] [--at-least-every 7d] [--code VERSION] [--input PATH]..  [-- COMMAND...]\n"
-        "       %(prog)s show JOB | waves JOB [--csv] | forget JOB"
+        "       %(prog)s show JOB | waves JOB [--csv] | run-next JOB | forget JOB"
     )
     parser.add_argument(
         "jobs",
         nargs="+",
         metavar="JOB",
-        help="the job: its spark.lineage.job, or the name of its applications; or `show`, `waves` or "
-        "`forget` and a job",
+        help="the job: its spark.lineage.job, or the name of its applications; or `show`, `waves`, "
+        "`run-next` or `forget` and a job",
     )
     parser.add_argument("--wave", metavar="ID", help="the scheduler's id of this run (default: the time)")
     parser.add_argument(
@@ -208,6 +208,8 @@ def _show(settings: Settings, options: argparse.Namespace, name: str) -> int:
         }
         if job.last is not None:
             lines["last answer"] = f"{job.last.decision}  wave {job.last.wave} · {job.last.why}"
+        if job.run_next:
+            lines["next wave"] = "is run: somebody asked for it"
         width = max(map(len, lines))
         for label, text in lines.items():
             console.print(plain(f"{label:{width}}  {text}"), soft_wrap=True)
@@ -236,6 +238,13 @@ def _show_waves(console: Console, waves: Waves) -> None:
     print_table(console, rows)
 
 
+def _run_next(settings: Settings, options: argparse.Namespace, name: str) -> int:
+    """Raises LineageError."""
+    StoredJobs(existing_store(settings)).run_next(name)
+    sys.stdout.write(f"the next wave of {name} is run\n")
+    return 0
+
+
 def _forget(settings: Settings, options: argparse.Namespace, name: str) -> int:
     """Raises LineageError."""
     count = StoredJobs(existing_store(settings)).forget(name)
@@ -246,5 +255,6 @@ def _forget(settings: Settings, options: argparse.Namespace, name: str) -> int:
 _VERBS: dict[str, Callable[[Settings, argparse.Namespace, str], int]] = {
     "show": _show,
     "waves": _waves,
+    "run-next": _run_next,
     "forget": _forget,
 }

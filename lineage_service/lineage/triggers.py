@@ -65,6 +65,9 @@ class Job(Result):
     runs: int = field(metadata=doc("How many of these it was to run for."))
     skips: int = field(metadata=doc("How many of these it was skipped for."))
     last: Trigger | None = field(metadata=doc("The last answer; null if it was never asked about."))
+    run_next: bool = field(
+        metadata=doc("Somebody asked for the next wave to be run, and it is still to come.")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from lineage_service.triggering.file_looks import FileLook
 from lineage_service.triggering.given_inputs import GivenInput, WrittenOutput, named_after_a_day
 from lineage_service.triggering.source_code import Unsteady
 
-__all__ = ["CHANGED", "UNCHANGED", "Answer", "certain_answer", "refusal"]
+__all__ = ["CHANGED", "UNCHANGED", "Answer", "asked_answer", "certain_answer", "refusal"]
 
 CHANGED, UNCHANGED = "changed", "unchanged"
 #: A clock that went back by less was only corrected.
@@ -38,6 +38,11 @@ class Answer(NamedTuple):
 
 def _run(reason: str, why: str) -> Answer:
     return Answer("run", reason, why)
+
+
+def asked_answer() -> Answer:
+    """Of the first wave after somebody asked that it is run, whatever else is known."""
+    return _run("asked", "somebody asked for the next wave to be run")
 
 
 def refusal(evidence: Evidence) -> str | None:

@@ -2,7 +2,8 @@
 
  1. A wave that was asked about before has its answer.
  2. Evidence is gathered: executions, files, code, earlier waves.
- 3. Certain answers come first. A change that is not final may be weighed by a model behind them.
+ 3. A wave that somebody asked to be run is run. Else certain answers come first. A change that is not final
+    may be weighed by a model behind them.
  4. The answer becomes a row of the history. Of two who ask for one wave, or for two, one is refused there:
     it begins again, and finds the other's answer.
 What cannot be decided, or not be written down, is run.
@@ -12,14 +13,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from typing import Protocol
 
 from lineage_service.errors import InvalidQueryError, LineageError
 from lineage_service.lineage import Trigger
 from lineage_service.store.errors import StoreConflictError
-from lineage_service.triggering.certain import Answer, certain_answer, refusal
+from lineage_service.triggering.certain import Answer, asked_answer, certain_answer, refusal
 from lineage_service.triggering.evidence import Evidence, command_hash, gathered
 from lineage_service.triggering.executions import JobStore
 from lineage_service.triggering.question import Question
@@ -40,6 +41,8 @@ class Waves(Protocol):
     def waves(self, job: str) -> list[Wave]: ...
 
     def add(self, wave: Wave, count: int) -> None: ...
+
+    def is_run_next(self, job: str, waves: Sequence[Wave]) -> bool: ...
 
 
 Weigh = Callable[[Evidence, Answer], Answer]
@@ -78,7 +81,9 @@ class Decider:
             refused = refusal(evidence)
             if refused is not None:
                 return undecided(question.job, wave, "refused", refused, evidence)
-            entry = _entry(wave, count, evidence, self._answer(evidence))
+            is_asked = self._history.is_run_next(question.job, waves)
+            answer = asked_answer() if is_asked else self._answer(evidence)
+            entry = _entry(wave, count, evidence, answer)
             try:
                 self._history.add(entry, count)
                 return entry.answer(repeated=False)

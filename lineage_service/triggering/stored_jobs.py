@@ -67,12 +67,19 @@ class StoredJobs:
             runs=len(waves) - skips,
             skips=skips,
             last=waves[-1].answer(repeated=False) if waves else None,
+            run_next=self._history.is_run_next(name, waves),
         )
 
     def waves(self, name: str) -> Waves:
         """The latest first; none of a job that was never asked about."""
         waves = self._history.waves(name)
         return Waves(job=name, waves=tuple(wave.answer(repeated=False) for wave in reversed(waves)))
+
+    def run_next(self, name: str) -> Job:
+        """Let the next wave that is asked about be run, whatever is known. Raises NotFoundError."""
+        self.job(name)
+        self._history.run_next(name)
+        return self.job(name)
 
     def forget(self, name: str) -> int:
         """Remove the waves of a job; how many there were."""

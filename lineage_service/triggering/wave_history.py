@@ -3,13 +3,17 @@
 Each answer is one commit with an application transaction, `trigger:KEY` = how many answers the job has: of
 two who ask at a time one is refused, and asks what the other one was told. An answer is never changed. Stands
 beside the tables of applications, and is made with its first row.
+
+That the next wave is to be run is no row, but a second transaction, `run-next:KEY`: the number of the first
+answer that may say so, plus one. The first answer from there on whose reason is `ASKED` settles it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,11 +21,19 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from lineage_service.lineage import Trigger
-from lineage_service.store.errors import StoreUnavailableError, translated_errors, translated_read_errors
+from lineage_service.store.errors import (
+    StoreConflictError,
+    StoreUnavailableError,
+    translated_errors,
+    translated_read_errors,
+)
 from lineage_service.store.late_table import LateTable
 from lineage_service.store.location import StoreLocation
 
-__all__ = ["SeenInput", "Wave", "WaveHistory"]
+__all__ = ["ASKED", "SeenInput", "Wave", "WaveHistory"]
+
+#: The reason of a wave that is run because somebody asked for it.
+ASKED = "asked"
 
 _TABLE = "waves"
 #: `key` is a hash of the job: any text may be a job's name, and not any is the name of a folder.
@@ -125,6 +137,27 @@ class WaveHistory:
         if (count + 1) % _JOINED == 0:
             self._table.join_files(_key(wave.job))
 
+    def run_next(self, job: str) -> None:
+        """The next answer is to be run. Asked twice before that, it is one answer."""
+        following = self.count(job) + 1
+        empty = pa.RecordBatch.from_pylist([], schema=_SCHEMA)
+        with suppress(StoreConflictError):  # somebody else asked for it at the same moment
+            self._table.append(_asking(job), following, lambda _since: iter([empty]))
+
+    def is_run_next(self, job: str, waves: Sequence[Wave]) -> bool:
+        """Was that asked for, and no answer of these `waves` of the job has settled it?
+
+        An answer that was on its way when it was asked for settles nothing. What was settled stays so after
+        `forget`.
+        """
+        following = self._table.offset(_asking(job))
+        if following is None:
+            return False
+        since = [wave for wave in waves if wave.number >= following - 1]
+        if not since:
+            return self.count(job) < following
+        return since[0].number == following - 1 and all(wave.reason != ASKED for wave in since)
+
     def forget(self, job: str) -> int:
         """Remove the waves of a job; how many there were."""
         count = len(self.waves(job))
@@ -150,6 +183,10 @@ def _key(job: str) -> str:
 
 def _transaction(job: str) -> str:
     return f"trigger:{_key(job)}"
+
+
+def _asking(job: str) -> str:
+    return f"run-next:{_key(job)}"
 
 
 def _row(wave: Wave) -> dict[str, Any]:

@@ -85,6 +85,7 @@ ASKED = {
     "list_jobs": "/api/jobs",
     "get_job": JOB,
     "list_waves": f"{JOB}/waves",
+    "run_next": f"{JOB}/run-next",
     "get_lag": "/api/lag",
     "check_health": "/healthz",
     "check_readiness": "/readyz",
@@ -103,7 +104,7 @@ CSV = {
     "list_waves": f"{JOB}/waves",
 }
 #: Those that change something.
-POSTED = ("put_trace_into_neo4j", "decide")
+POSTED = ("put_trace_into_neo4j", "decide", "run_next")
 METRIC = "kafka_consumergroup_lag"
 
 
@@ -157,7 +158,7 @@ def examples() -> dict[str, Any]:
     for application in found["answers"]["list_applications"]["applications"]:
         of_steady_times(application)
     of_steady_times(found["answers"]["get_application"])
-    for name in ("list_datasets", "get_dataset", "list_jobs", "get_job", "list_waves", "decide"):
+    for name in ("list_datasets", "get_dataset", "list_jobs", "get_job", "list_waves", "decide", "run_next"):
         of_steady_moments(found["answers"][name])
     found["answers"]["trace_of_dataset"]["started"] = STARTED_MS
     for file in found["answers"]["get_row_set"]["sources"][0]["files"]:

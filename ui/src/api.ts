@@ -591,6 +591,7 @@ export interface Job {
   runs: number;
   skips: number;
   last: Trigger | null;
+  run_next: boolean;
 }
 
 /** A job in a list. */

@@ -18,6 +18,7 @@ import pytest
 from deltalake import write_deltalake
 
 from lineage_service.cli import main
+from lineage_service.errors import NotFoundError
 from lineage_service.lineage import Trigger
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.triggering import file_looks
@@ -253,6 +254,9 @@ def test_a_store_that_cannot_be_written_is_a_reason_to_run(world: World) -> None
         def add(self, wave: Any, count: int) -> None:
             raise OSError("no space left on device")
 
+        def is_run_next(self, job: str, waves: Any) -> bool:
+            return False
+
     answer = Decider(world.store, Full()).decide(Question(job=JOB))
     assert (answer.decision, answer.reason) == ("run", "error")
 
@@ -268,6 +272,38 @@ def test_answers_are_joined_and_kept(world: World, monkeypatch: pytest.MonkeyPat
     ]
     history = WaveHistory(world.store.location)
     assert len(history._table.files(next(iter(history._table.contents())), None)) < len(files)
+
+
+def test_the_next_wave_is_run_if_somebody_asks_for_it(world: World) -> None:
+    jobs = StoredJobs(world.store)
+    with pytest.raises(NotFoundError):
+        jobs.run_next("nobody")
+    world.run()
+    assert world.decide("w1").decision == "skip"
+    for _ in range(2):  # asked twice, it is one wave
+        assert jobs.run_next(JOB).run_next
+    assert world.decide("w1").decision == "skip"  # it has its answer
+    asked = world.decide("w2")
+    assert (asked.decision, asked.reason) == ("run", "asked")
+    assert replace(world.decide("w2"), repeated=False) == asked
+    assert not jobs.job(JOB).run_next
+    assert world.decide("w3").decision == "skip"
+    assert jobs.forget(JOB) == 3
+    assert world.decide("w4").decision == "skip"  # what was settled stays so
+    jobs.run_next(JOB)
+    assert jobs.forget(JOB) == 1
+    assert world.decide("w5").reason == "asked"
+
+
+def test_an_answer_that_was_on_its_way_settles_no_request(world: World) -> None:
+    world.run()
+    history = WaveHistory(world.store.location)
+    assert world.decide("w1").decision == "skip"
+    skipped = history.waves(JOB)[0]
+    history.run_next(JOB)
+    history.add(replace(skipped, wave="w2", number=1), 1)  # it was decided upon before
+    assert world.decide("w3").reason == "asked"
+    assert world.decide("w4").decision == "skip"
 
 
 def test_jobs_are_shown_and_forgotten(world: World) -> None:
@@ -299,6 +335,10 @@ def test_exit_codes_say_what_to_do(world: World, capsys: pytest.CaptureFixture[s
     assert lineage(world, JOB, "more") == 2
     assert lineage(world, "show", JOB) == 0
     assert "3 asked about" in capsys.readouterr().out
+    assert lineage(world, "run-next", JOB) == 0
+    assert lineage(world, "show", JOB) == 0
+    assert "next wave       is run: somebody asked for it" in capsys.readouterr().out
+    assert lineage(world, "run-next", "nobody") == 1
     assert lineage(world, "waves", JOB, "--csv") == 0
     assert capsys.readouterr().out.startswith("job,wave,asked,decision")
     assert lineage(world, "forget", JOB) == 0

@@ -42,6 +42,14 @@ def test_a_wave_has_one_answer_over_http(client: Client) -> None:
     assert client.get("/api/jobs").json()["jobs"][0]["job"] == "Sums by shop"
 
 
+def test_the_next_wave_is_run_if_somebody_asks_for_it(client: Client) -> None:
+    assert client.get(JOB).json()["run_next"] is False
+    assert client.post(f"{JOB}/run-next").json()["run_next"] is True
+    assert client.post(f"{JOB}/decisions", params={"wave": "asked"}).json()["reason"] == "asked"
+    assert client.get(JOB).json()["run_next"] is False
+    assert client.post("/api/jobs/nobody/run-next").status_code == 404
+
+
 @pytest.mark.parametrize(
     ("parameters", "status"),
     [
@@ -67,7 +75,13 @@ def test_a_decision_needs_the_token_and_a_page_of_its_own(client: Client, folder
     foreign = client.post(f"{JOB}/decisions", headers={"Sec-Fetch-Site": "cross-site"})
     assert foreign.status_code == 403
     locked = Client(create_app(MemoryQueries(), access=Access.of(TOKEN)))
-    for method, address in (("POST", f"{JOB}/decisions"), ("GET", "/api/jobs"), ("GET", f"{JOB}/waves")):
+    assert client.post(f"{JOB}/run-next", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    for method, address in (
+        ("POST", f"{JOB}/decisions"),
+        ("POST", f"{JOB}/run-next"),
+        ("GET", "/api/jobs"),
+        ("GET", f"{JOB}/waves"),
+    ):
         assert locked.request(method, address).status_code == 401
     assert locked.get("/api/jobs", headers={"X-API-Key": TOKEN}).status_code == 503
 
