@@ -21,11 +21,40 @@ class Trigger(Result):
     reason: str = field(metadata=doc("Why, in one word of docs/triggering.md."))
     why: str = field(metadata=doc("Why, in one sentence."))
     phase: TriggerPhase = field(metadata=doc("What the answer rests on. `certain`: on no model."))
+    bound: float | None = field(
+        default=None, metadata=doc("The error that is tolerated. Null: none, only certain answers.")
+    )
+    confidence: float | None = field(
+        default=None, metadata=doc("The share of waves that keep the bound. Null: without a bound.")
+    )
     probability: float | None = field(
         default=None, metadata=doc("That the output would change by more than the bound. Null: no model.")
     )
+    threshold: float | None = field(
+        default=None, metadata=doc("The probability from which on the job is run. Null: no model.")
+    )
+    error: float | None = field(
+        default=None,
+        metadata=doc(
+            "What skipping would have meant: the measured error of the output as it was before the "
+            "execution that followed. Null: not known, or none followed."
+        ),
+    )
     compliance: float | None = field(
-        default=None, metadata=doc("Share of waves within the bound so far. Null: not known.")
+        default=None, metadata=doc("Share of waves within the bound, as tested. Null: not known.")
+    )
+    compliance_lower: float | None = field(
+        default=None, metadata=doc("The lower bound of that share, at 95 %.")
+    )
+    compliance_waves: int | None = field(
+        default=None, metadata=doc("The number of waves that the share is of.")
+    )
+    is_audit: bool | None = field(
+        default=None,
+        metadata=doc("It would have been skipped, and is run to see what skipping means. Null: no model."),
+    )
+    seconds: float | None = field(
+        default=None, metadata=doc("How long it took to decide, in seconds. Null: not known.")
     )
     asked: int = field(metadata=doc("When it was first asked, in Unix milliseconds."))
     application_id: str | None = field(

@@ -105,11 +105,17 @@ NOTHING = Contents(version=0, rows=0)
 class Table:
     """One Delta table at its newest snapshot. Checkpoints are the library's business.
 
-    By default it is one of applications. Of another `schema`, `key` is the column that parts it.
+    By default it is one of applications. Of another `schema`, `key` is the column that parts it. The columns
+    in `later` may lack in a table of an earlier version: what is appended brings them.
     """
 
     def __init__(
-        self, location: StoreLocation, name: str, schema: pa.Schema | None = None, key: str = _APPLICATION
+        self,
+        location: StoreLocation,
+        name: str,
+        schema: pa.Schema | None = None,
+        key: str = _APPLICATION,
+        later: Collection[str] = (),
     ) -> None:
         self._location, self._name, self._key = location, name, key
         self._uri = location.table(name)
@@ -120,7 +126,7 @@ class Table:
         with translated_errors(self._uri):
             location.make(name)
             self._delta = _opened(location, name, self._schema, key)
-            _check_columns(self._uri, self._schema, self._delta)
+            _check_columns(self._uri, self._schema, self._delta, later)
             self._opened_at = self._delta.version()
         self._synced = -1  # it and all commits before it are on the disk
         self._offsets: dict[str, int | None] = {}  # of sources that were asked for, at a version
@@ -195,6 +201,7 @@ class Table:
             delta,
             pa.RecordBatchReader.from_batches(self._schema, count.through(chain([first], batches))),
             mode="append",
+            schema_mode="merge" if _lacking(self._schema, delta) else None,
             writer_properties=WRITER,
             commit_properties=CommitProperties(app_transactions=[Transaction(source, next_offset)]),
             # Looking for expired log files means listing them all: not after each commit.
@@ -298,10 +305,17 @@ class _Count:
             yield batch
 
 
-def _check_columns(uri: str, schema: pa.Schema, delta: DeltaTable) -> None:
+def _lacking(schema: pa.Schema, delta: DeltaTable) -> set[str]:
+    return set(schema.names) - {field.name for field in delta.schema().fields}
+
+
+def _check_columns(uri: str, schema: pa.Schema, delta: DeltaTable, later: Collection[str]) -> None:
     """Another version's rows are not taken for this one's. Raises StoreUnavailableError."""
     stored = {field.name: str(field.type) for field in delta.schema().fields}
-    expected = {field.name: str(field.type) for field in Schema.from_arrow(schema).fields}
+    lacking = _lacking(schema, delta) & set(later)
+    expected = {
+        field.name: str(field.type) for field in Schema.from_arrow(schema).fields if field.name not in lacking
+    }
     if stored != expected:
         columns = {*stored, *expected}
         differ = sorted(column for column in columns if stored.get(column) != expected.get(column))

@@ -6,7 +6,7 @@ the table is made, it is as one without rows; each look notices when another pro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import pyarrow as pa
 
@@ -21,10 +21,15 @@ class LateTable:
     """What `Table` does, of one that may not be there yet."""
 
     def __init__(
-        self, location: StoreLocation, name: str, schema: pa.Schema | None = None, key: str = "application_id"
+        self,
+        location: StoreLocation,
+        name: str,
+        schema: pa.Schema | None = None,
+        key: str = "application_id",
+        later: Collection[str] = (),
     ) -> None:
         """As `Table`. Raises StoreUnavailableError if it is there and damaged, or of another version."""
-        self._location, self._name, self._schema, self._key = location, name, schema, key
+        self._location, self._name, self._schema, self._key, self._later = location, name, schema, key, later
         self._table: Table | None = None
         self._existing()
 
@@ -33,8 +38,11 @@ class LateTable:
             with translated_errors(self._location.table(self._name)):
                 exists = self._location.has(self._name)
             if exists:
-                self._table = Table(self._location, self._name, self._schema, self._key)
+                self._table = self._opened()
         return self._table
+
+    def _opened(self) -> Table:
+        return Table(self._location, self._name, self._schema, self._key, self._later)
 
     def exists(self) -> bool:
         return self._existing() is not None
@@ -55,7 +63,7 @@ class LateTable:
         if table is None:
             if next(rows(0), None) is None:
                 return 0
-            table = self._table = Table(self._location, self._name, self._schema, self._key)
+            table = self._table = self._opened()
         return table.append(source, next_offset, rows, at)
 
     def join_files(self, application_id: str) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Protocol
 
@@ -57,20 +58,21 @@ class Decider:
 
     def decide(self, question: Question) -> Trigger:
         """Never raises: what goes wrong is a reason to run."""
-        wave = question.wave or default_wave()
+        wave, began = question.wave or default_wave(), time.perf_counter()
         try:
             question.check()
-            return self._decided(question, wave)
+            return self._decided(question, wave, began)
         except InvalidQueryError as error:
-            return undecided(question.job, wave, "arguments", str(error))
+            answer = undecided(question.job, wave, "arguments", str(error))
         except LineageError as error:
-            return undecided(question.job, wave, "unavailable", str(error))
+            answer = undecided(question.job, wave, "unavailable", str(error))
         except Exception as error:
             logger.exception("the job %r cannot be decided upon", question.job)
-            return undecided(question.job, wave, "error", f"it cannot be decided: {error!r}")
+            answer = undecided(question.job, wave, "error", f"it cannot be decided: {error!r}")
+        return replace(answer, seconds=_seconds_since(began))
 
-    def _decided(self, question: Question, wave: str) -> Trigger:
-        """Raises LineageError."""
+    def _decided(self, question: Question, wave: str, began: float) -> Trigger:
+        """`began` is a reading of `perf_counter`. Raises LineageError."""
         for tries_left in reversed(range(_TRIES)):
             count = self._history.count(question.job)
             waves = self._history.waves(question.job)
@@ -80,10 +82,11 @@ class Decider:
             evidence = gathered(self._store, waves, question)
             refused = refusal(evidence)
             if refused is not None:
-                return undecided(question.job, wave, "refused", refused, evidence)
+                answer = undecided(question.job, wave, "refused", refused, evidence)
+                return replace(answer, seconds=_seconds_since(began))
             is_asked = self._history.is_run_next(question.job, waves)
-            answer = asked_answer() if is_asked else self._answer(evidence)
-            entry = _entry(wave, count, evidence, answer)
+            entry = _entry(wave, count, evidence, asked_answer() if is_asked else self._answer(evidence))
+            entry = replace(entry, seconds=_seconds_since(began))
             try:
                 self._history.add(entry, count)
                 return entry.answer(repeated=False)
@@ -115,6 +118,10 @@ def _entry(wave: str, count: int, evidence: Evidence, answer: Answer) -> Wave:
         code=question.code,
         command=command_hash(question.command),
     )
+
+
+def _seconds_since(began: float) -> float:
+    return round(time.perf_counter() - began, 6)
 
 
 def default_wave() -> str:

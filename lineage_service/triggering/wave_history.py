@@ -51,8 +51,19 @@ _SCHEMA = pa.schema(
         ("probability", pa.float64()),
         ("application_id", pa.string()),
         ("evidence", pa.string()),
+        ("bound", pa.float64()),
+        ("confidence", pa.float64()),
+        ("threshold", pa.float64()),
+        ("compliance", pa.float64()),
+        ("compliance_lower", pa.float64()),
+        ("compliance_waves", pa.int64()),
+        ("is_audit", pa.bool_()),
+        ("seconds", pa.float64()),
+        ("learned", pa.string()),
     ]
 )
+#: Columns that a table of an earlier version lacks.
+_LATER = _SCHEMA.names[_SCHEMA.names.index("bound") :]
 #: Answers are joined into one file after so many.
 _JOINED = 50
 
@@ -71,7 +82,11 @@ class SeenInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wave:
-    """One answer, and what it was given upon. `command` is a hash of the command that was to be run."""
+    """One answer, and what it was given upon. `command` is a hash of the command that was to be run.
+
+    `error` is no part of the answer: it is known after the execution that follows. `learned` is what a job
+    with a bound has learned until then, as JSON.
+    """
 
     job: str
     wave: str
@@ -81,7 +96,17 @@ class Wave:
     decision: str
     reason: str
     why: str
+    bound: float | None = None
+    confidence: float | None = None
     probability: float | None = None
+    threshold: float | None = None
+    error: float | None = None
+    compliance: float | None = None
+    compliance_lower: float | None = None
+    compliance_waves: int | None = None
+    is_audit: bool | None = None
+    seconds: float | None = None
+    learned: str | None = None
     application_id: str | None = None
     inputs: Mapping[str, SeenInput] = field(default_factory=dict)
     code: str | None = None
@@ -95,7 +120,16 @@ class Wave:
             reason=self.reason,
             why=self.why,
             phase=self.phase if self.phase in ("training", "application") else "certain",  # type: ignore[arg-type] # one of these
+            bound=self.bound,
+            confidence=self.confidence,
             probability=self.probability,
+            threshold=self.threshold,
+            error=self.error,
+            compliance=self.compliance,
+            compliance_lower=self.compliance_lower,
+            compliance_waves=self.compliance_waves,
+            is_audit=self.is_audit,
+            seconds=self.seconds,
             asked=self.time,
             application_id=self.application_id,
             repeated=repeated,
@@ -108,7 +142,7 @@ class WaveHistory:
     def __init__(self, location: StoreLocation) -> None:
         """Raises StoreUnavailableError."""
         self._location = location
-        self._table = LateTable(location, _TABLE, _SCHEMA, "key")
+        self._table = LateTable(location, _TABLE, _SCHEMA, "key", later=_LATER)
 
     def count(self, job: str) -> int:
         """How many answers the job was ever given, forgotten ones included."""

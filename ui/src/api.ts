@@ -1170,8 +1170,16 @@ export interface Trigger {
   reason: string;
   why: string;
   phase: "certain" | "training" | "application";
+  bound: number | null;
+  confidence: number | null;
   probability: number | null;
+  threshold: number | null;
+  error: number | null;
   compliance: number | null;
+  compliance_lower: number | null;
+  compliance_waves: number | null;
+  is_audit: boolean | null;
+  seconds: number | null;
   asked: number;
   application_id: string | null;
   repeated: boolean;
