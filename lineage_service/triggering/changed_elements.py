@@ -151,6 +151,25 @@ def _changes(keys: Keys, old: Numbers, new: Numbers, was: Flags, remains: Flags)
     )  # fmt: skip
 
 
+def row_keys(table: pa.Table, keys: Sequence[str]) -> Keys:
+    """The key of the element that each row of a table is, in the order of the rows.
+
+    Raises `InvalidQueryError` as `elements` does; keys may repeat.
+
+    """
+    for name in keys:
+        if name not in table.column_names:
+            raise InvalidQueryError(
+                f"no column {name!r}; the columns are {', '.join(table.column_names) or 'none'}"
+            )
+    return _hashes(table, keys or table.column_names)
+
+
+def value_hashes(table: pa.Table, name: str) -> Keys:
+    """A hash of the value of each row in one column; equal values have one. Raises `InvalidQueryError`."""
+    return _column_hashes(table, name)
+
+
 # -- keys and numbers of columns ---------------------------------------------------------------------
 
 

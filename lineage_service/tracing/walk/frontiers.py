@@ -173,8 +173,10 @@ class Frontiers:
             if distinct_origins is None:
                 self.add(node, run, None, every, are_distinct=True)
                 continue
-            for origin in distinct_origins:
-                self.add(node, run, np.full(len(every), origin, np.int64), every)
+            self.check_few(records)
+            origins_of = np.tile(distinct_origins, len(every))
+            positions = np.repeat(every, len(distinct_origins))
+            self.add(node, run, origins_of, positions, are_distinct=True)
 
     def put(self, node: int, records: Mapping[int, Records]) -> None:
         """What `node` holds from now on, by run, in place of the same records with other origins."""
