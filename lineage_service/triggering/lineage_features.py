@@ -71,12 +71,12 @@ def lineage_features(
     if is_multiset:  # a row more of those that were there before changes none of them
         changes = _fewer(changes)
     changed = rows.changed(changes)
-    differences, sizes = rows.distances(changes)
     if is_multiset:
-        differences, sizes = -changed[:, None].astype(np.float64), np.ones((len(rows), 1))
+        old = np.ones((len(rows), 1))
+        reached = reach(columns, relation, changed, old, np.zeros((len(rows), 1)), lineage.zeros)
     else:
-        sizes = np.where(changed[:, None], sizes, np.abs(rows.numbers(then)))
-    reached = reach(columns, relation, changed, differences, sizes, lineage.zeros)
+        numbers = rows.numbers(then), rows.changed_numbers(changes)
+        reached = reach(columns, relation, changed, *numbers, lineage.zeros)
     news = routed(lineage.routing, added, relation.outputs) if added is not None else _unknown(ROUTING)
     values = joined(reached, news).values
     return LineageFeatures(

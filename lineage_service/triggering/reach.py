@@ -7,7 +7,9 @@ With the pairs (row, output) of the last execution:
 - *mass* of an output and a column: the absolute differences of its rows, of the sum of their sizes. The
   impact of the paper (Eq. 2), but of one output;
 - *push*: the same with signed differences, so that what cancels within an output is no change of it.
-  `together` is |push| of all outputs of a kind, of the sum of their sizes.
+  `together` is |push| of all outputs of a kind, of the sum of their sizes;
+- *rising* and *falling*: for steps with a threshold, the share of outputs that are 0 and whose rows now have
+  a mean as large as those of an output that is not, and had a smaller one; and the other way round.
 
 Of a row, the difference is |new - old| and the size max(|new|, |old|). Nothing here is a proof. A row that
 reached no output may do so with its new value, and a row on the right of an anti join decides about outputs
@@ -37,28 +39,27 @@ def reach_names(columns: Sequence[str]) -> tuple[str, ...]:
         "live",
         "reach",
         *(f"share_{name}" for name in _LARGEST),
-        *(
-            f"{column}.{feature}"
-            for column in columns
-            for kind in _KINDS
-            for feature in (
-                *(f"mass{kind}_{name}" for name in (*_LARGEST, "together")),
-                *(f"push{kind}_{name}" for name in _EXTENT),
-            )
-        ),
+        *(f"{column}.{name}" for column in columns for name in _of_column()),
     )
+
+
+def _of_column() -> Iterator[str]:
+    for kind in _KINDS:
+        yield from (f"mass{kind}_{name}" for name in (*_LARGEST, "together"))
+        yield from (f"push{kind}_{name}" for name in _EXTENT)
+    yield from ("rising", "falling")
 
 
 def reach(
     columns: Sequence[str],
     relation: Relation,
     changed: Flags,
-    differences: Numbers,
-    sizes: Numbers,
+    then: Numbers,
+    now: Numbers,
     zeros: Flags | None = None,
 ) -> Features:
-    """`changed` (rows). `differences` and `sizes` (rows, columns) are those of the module's docstring; the
-    difference of a row that did not change is not looked at.
+    """`changed` (rows): those that are looked at for a difference. `then` and `now` (rows, columns): the
+    numbers of each row, 0 where it is gone.
 
     `zeros` (outputs): which are 0 in the last execution; None where their numbers are not known.
     """
@@ -73,8 +74,8 @@ def reach(
         *largest(changed_inputs / np.maximum(inputs, 1)),
     ]
     for column in range(len(columns)):
-        difference = np.where(changed, differences[:, column], 0.0)
-        whole = _sums(relation, sizes[:, column])
+        old, new = then[:, column], np.where(changed, now[:, column], then[:, column])
+        difference, whole = new - old, _sums(relation, np.maximum(np.abs(old), np.abs(new)))
         distance, push = _sums(relation, np.abs(difference)), _sums(relation, difference)
         for chosen in _kinds(relation.outputs, zeros):
             if chosen is None:
@@ -84,6 +85,7 @@ def reach(
             net = _shares(push[chosen], whole[chosen])
             together = _shares(np.abs(push[chosen]).sum(keepdims=True), whole[chosen].sum(keepdims=True))
             values += [*largest(mass), float(together[0]), *_extent(net)]
+        values += _crossing(_sums(relation, old), _sums(relation, new), inputs, zeros)
     return Features(reach_names(columns), np.array(values, np.float64))
 
 
@@ -99,6 +101,17 @@ def _extent(numbers: Numbers) -> tuple[float, float, float]:
     if not len(numbers):
         return 0.0, 0.0, 0.0
     return float(numbers.min()), float(numbers.mean()), float(numbers.max())
+
+
+def _crossing(old: Numbers, new: Numbers, inputs: Numbers, zeros: Flags | None) -> tuple[float, float]:
+    """(rising, falling) by the sums of outputs then and now."""
+    if zeros is None:
+        return np.nan, np.nan
+    was, remains = old / np.maximum(inputs, 1), new / np.maximum(inputs, 1)
+    low, high = was[~zeros].min(initial=np.inf), was[zeros].max(initial=-np.inf)
+    rising = (was < low) & (remains >= low) & zeros
+    falling = (was > high) & (remains <= high) & ~zeros
+    return int(rising.sum()) / max(len(zeros), 1), int(falling.sum()) / max(len(zeros), 1)
 
 
 def _kinds(outputs: int, zeros: Flags | None) -> Iterator[Flags | None]:

@@ -88,14 +88,10 @@ class ReadRows:
         """(rows, columns): the numbers of each row, by a state of elements; 0 where it has none."""
         return self._placed(elements.keys, _finite(elements.values))
 
-    def distances(self, changes: Changes) -> tuple[Numbers, Numbers]:
-        """(new - old, the larger absolute of both) of each row, (rows, columns); 0 where nothing changed.
-
-        A removed element has the new number 0.
-        """
+    def changed_numbers(self, changes: Changes) -> Numbers:
+        """(rows, columns): the numbers now of rows that changed, 0 of those that are gone, and of others."""
         stayed = ~changes.added
-        keys, old, new = changes.keys[stayed], _finite(changes.old[stayed]), _finite(changes.new[stayed])
-        return self._placed(keys, new - old), self._placed(keys, np.maximum(np.abs(old), np.abs(new)))
+        return self._placed(changes.keys[stayed], _finite(changes.new[stayed]))
 
     def _placed(self, keys: Keys, values: Numbers) -> Numbers:
         """Numbers of elements with ascending keys, at all rows of each; 0 at those of others."""
