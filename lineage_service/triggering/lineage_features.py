@@ -15,7 +15,7 @@ from lineage_service.triggering.impact import Features, joined
 from lineage_service.triggering.reach import reach, reach_names
 from lineage_service.triggering.read_rows import Codes, ReadRows
 from lineage_service.triggering.relation import Relation
-from lineage_service.triggering.routing import ROUTING, Routing, routed
+from lineage_service.triggering.routes import ROUTING, Routing, routed
 
 __all__ = ["Lineage", "LineageFeatures", "lineage_features", "lineage_names"]
 
@@ -60,7 +60,7 @@ def lineage_features(
     `columns` name the numbers of both. A `lineage` that is a text says why there is none. `added` are the
     values of the rows that were added, None where they are not known.
 
-    Shares are from 0 to 1, those of signed differences from -1. See `reach` and `routing` for each feature,
+    Shares are from 0 to 1, those of signed differences from -1. See `reach` and `routes` for each feature,
     and for what none of them proves.
     """
     names = lineage_names(columns)

@@ -13,7 +13,7 @@ With the pairs (row, output) of the last execution:
 
 Of a row, the difference is |new - old| and the size max(|new|, |old|). Nothing here is a proof. A row that
 reached no output may do so with its new value, and a row on the right of an anti join decides about outputs
-without being a source of them. Rows that were added are in no pair: `routing` guesses theirs.
+without being a source of them. Rows that were added are in no pair: `routes` guesses theirs.
 """
 
 from __future__ import annotations

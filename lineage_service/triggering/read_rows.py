@@ -97,10 +97,10 @@ class ReadRows:
         """Numbers of elements with ascending keys, at all rows of each; 0 at those of others."""
         own, element = self._elements
         at = own.searchsorted(keys)
-        known = at < len(own)
-        known[known] = own[at[known]] == keys[known]
+        is_own = at < len(own)
+        is_own[is_own] = own[at[is_own]] == keys[is_own]
         of_elements = np.zeros((len(own), values.shape[1]))
-        of_elements[at[known]] = values[known]
+        of_elements[at[is_own]] = values[is_own]
         return of_elements[element]
 
 

@@ -10,6 +10,7 @@ rows each time. What is known of outputs is then known of the sample.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -17,10 +18,10 @@ import numpy as np
 
 from lineage_service.errors import InvalidQueryError
 from lineage_service.tracing.files.decompression import Check
-from lineage_service.tracing.files.file_parts import FilePart, paths_of, row_parts_of
+from lineage_service.tracing.files.file_parts import FilePart, normal_path, paths_of, row_parts_of
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.row_formats import RowFormat, row_format_of
-from lineage_service.tracing.model.elements import TopologyNode
+from lineage_service.tracing.model.elements import TopologyNode, is_below
 from lineage_service.tracing.query.open_applications import Opened
 from lineage_service.tracing.walk.forward import ForwardSteps
 from lineage_service.tracing.walk.frontiers import Frontiers, TooManyError
@@ -36,6 +37,8 @@ __all__ = ["Relation", "relation_of", "rows_of_outputs"]
 MOST_TOGETHER = 1 << 23
 #: The least sample that is tried.
 _LEAST_SAMPLED = 1 << 10
+#: A place that is several.
+_PATTERN = re.compile(r"[*?\[{,]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,22 +205,35 @@ def _starts(
 ) -> Iterator[tuple[int, int, Integers]]:
     """(source, run, the row of each of its records, -1 for rows of other inputs). Raises _UnknownError."""
     graph = opened.graph
+    is_read = False
     for node in graph.topology.nodes.values():
+        if node.kind != "source":
+            continue
         infos = [
             info
             for info in node.partitions.values()
             if any(rows.file(path) is not None for path in paths_of(info))
         ]
-        if node.kind != "source" or not infos:
-            continue
-        if not has_records(node) or not node.exact:
+        if (infos or _may_have_read(node, rows)) and not (has_records(node) and node.exact):
             raise _UnknownError(f"the records of {node.name} are not known. {node.reason}")
         for info in infos:
-            partition = int(info["split"])
-            for run in graph.holders_of(node.number, partition, "forward"):
+            is_read = True
+            for run in graph.holders_of(node.number, int(info["split"]), "forward"):
                 check()
                 count = graph.count(node.number, run.number)
                 yield node.number, run.number, _rows_of(node, info, count, rows, files, check)
+    if not is_read:
+        raise _UnknownError("no source of the last execution has read these files")
+
+
+def _may_have_read(node: TopologyNode, rows: ReadRows) -> bool:
+    """By the place that the program named, where it is not known which files it read."""
+    if node.partitions:
+        return False
+    place = node.location
+    if place is None or _PATTERN.search(place):
+        return place is not None
+    return any(is_below(path, normal_path(place)) for path in rows.paths)
 
 
 def _rows_of(

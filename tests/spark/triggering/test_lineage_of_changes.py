@@ -24,7 +24,7 @@ from lineage_service.triggering.changed_elements import difference, elements
 from lineage_service.triggering.lineage_features import Lineage, lineage_features
 from lineage_service.triggering.read_rows import ReadRows, codes_of, read_rows
 from lineage_service.triggering.relation import Relation, relation_of, rows_of_outputs
-from lineage_service.triggering.routing import learned
+from lineage_service.triggering.routes import learned
 from tests.support.spark.application import Application
 
 Run = Callable[..., tuple[Any, Application]]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lineage_service.triggering.read_rows import ReadRows, codes_of, read_rows
 from lineage_service.triggering.relation import Relation
-from lineage_service.triggering.routing import ROUTING, Routing, learned, routed
+from lineage_service.triggering.routes import ROUTING, Routing, learned, routed
 
 Row = tuple[int, str, str]
 """Number, town, kind."""

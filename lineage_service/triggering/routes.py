@@ -57,14 +57,14 @@ class Routing:
 def learned(rows: ReadRows, relation: Relation) -> Routing | None:
     """None where no columns decide."""
     place = np.full(len(rows), -1, np.int64)
-    known = rows.sampled[relation.walked[rows.sampled]]
+    walked = rows.sampled[relation.walked[rows.sampled]]
     at = np.flatnonzero(relation.walked[rows.sampled])
-    place[known] = np.arange(len(known))
+    place[walked] = np.arange(len(walked))
     inside = place[relation.row] >= 0
     row, output = place[relation.row[inside]], relation.output[inside]
-    if not len(known) or len(row) > _MOST_PAIRS:
+    if not len(walked) or len(row) > _MOST_PAIRS:
         return None
-    dead = np.setdiff1d(np.arange(len(known)), row)
+    dead = np.setdiff1d(np.arange(len(walked)), row)
     row = np.concatenate([row, dead])
     output = np.concatenate([output, np.full(len(dead), _NOWHERE)])
     codes = rows.codes.values[at]
