@@ -149,6 +149,12 @@ class Settings(BaseSettings):
     trace_seconds: float = Field(
         default=30.0, gt=0, le=_DAY_S, description="Time budget of one query over HTTP."
     )
+    cache_bytes: int = Field(
+        default=512 << 20,
+        ge=1_000_000,
+        description="What `lineage serve` has read of flows and records stays in memory, up to this many "
+        "bytes; see operations.md.",
+    )
     maven_repository: str = Field(
         default="", description="Maven repository for the local stack's jars. Empty: Maven Central."
     )

@@ -202,6 +202,7 @@ COMMANDS: dict[str, Entry] = {
             "api_wait_seconds",
             "metrics",
             "trace_seconds",
+            "cache_bytes",
         ),
     ),
 }

@@ -61,7 +61,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         access, token_file = from_settings(settings, listener.getsockname()[0])
         watch = open_lag(settings)
         app = create_app(
-            open_queries(settings),
+            open_queries(settings, cache_bytes=settings.cache_bytes),
             materialize=open_materializer(settings),
             read_lag=watch.look,
             read_replays=partial(replays_of, settings.home),

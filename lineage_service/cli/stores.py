@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lineage_service.tracing.query.service import LineageQueries
 
 
-def open_queries(settings: Settings, *, makes_store: bool = True) -> Queries:
+def open_queries(settings: Settings, *, makes_store: bool = True, cache_bytes: int | None = None) -> Queries:
     """The lineage of the flow store that `settings` names.
 
     Where there is none, one is created, or NoStoreError is raised without `makes_store`.
@@ -24,7 +24,7 @@ def open_queries(settings: Settings, *, makes_store: bool = True) -> Queries:
     from lineage_service.tracing.query.service import LineageQueries
 
     store = open_store(settings) if makes_store else existing_store(settings)
-    return LineageQueries(store, time_budget_s=settings.trace_seconds)
+    return LineageQueries(store, time_budget_s=settings.trace_seconds, cache_bytes=cache_bytes)
 
 
 def open_lineage(settings: Settings) -> LineageQueries:

@@ -14,7 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
-from lineage_service.tracing.columns.column_cache import NO_RUN, ColumnCache
+import numpy as np
+
+from lineage_service.tracing.columns.column_cache import NO_RUN, ColumnCache, Integers
 from lineage_service.tracing.columns.flow_slices import Slice
 from lineage_service.tracing.columns.row_groups import RowGroup
 from lineage_service.tracing.columns.stored_files import IdleFiles, StoredFile
@@ -22,6 +24,8 @@ from lineage_service.tracing.columns.stored_files import IdleFiles, StoredFile
 __all__ = ["FlowFiles"]
 
 _AT_ONCE = min(4, os.cpu_count() or 1)
+#: The bounds of so many slices are looked at together.
+_MANY = 8
 
 
 class FlowFiles:
@@ -47,6 +51,7 @@ class FlowFiles:
         self._slices: dict[tuple[int, int], tuple[Slice, ...]] | None = None
         self._runs: dict[int, list[int]] = defaultdict(list)
         self._outputs: dict[tuple[int, int], int] = {}
+        self._bounds: dict[tuple[int, int], tuple[Integers, Integers]] = {}
 
     def slices(self, node: int, run: int) -> tuple[Slice, ...]:
         """All rows of a stream, in no order."""
@@ -60,7 +65,20 @@ class FlowFiles:
         inputs: tuple[int, int] | None = None,
     ) -> list[Slice]:
         """Those rows of a stream that may lead from or to something between such bounds. Reads nothing."""
-        return [rows for rows in self.slices(node, run) if rows.may_lead(outputs, inputs)]
+        slices = self.slices(node, run)
+        if outputs is None or len(slices) < _MANY:
+            return [rows for rows in slices if rows.may_lead(outputs, inputs)]
+        first, last = self._output_bounds(node, run, slices)
+        may_hold = ((first <= outputs[1]) & (last >= outputs[0])).nonzero()[0].tolist()
+        return [slices[at] for at in may_hold if inputs is None or slices[at].may_lead(None, inputs)]
+
+    def _output_bounds(self, node: int, run: int, slices: Sequence[Slice]) -> tuple[Integers, Integers]:
+        """(first, last) outputs that the rows of each slice may name, side by side."""
+        bounds = self._bounds.get((node, run))
+        if bounds is None:
+            first, last = np.array([rows.outputs_at_most for rows in slices], np.int64).T
+            bounds = self._bounds[node, run] = first, last
+        return bounds
 
     def runs(self, node: int) -> Sequence[int]:
         """The runs that have rows of `node`."""

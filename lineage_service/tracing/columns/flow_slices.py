@@ -73,6 +73,13 @@ class Slice:
         first, last = self._bounds("out_pos")
         return first, min(last + self._bounds("out_count")[1] - 1, _LAST)
 
+    @property
+    def outputs_at_most(self) -> tuple[int, int]:
+        """Bounds that no output of its rows is outside of. Reads nothing."""
+        first, last = self.group.bounds("out_pos") or (0, _LAST)
+        counts = self.group.bounds("out_count")
+        return first, _LAST if counts is None else min(last + counts[1] - 1, _LAST)
+
     def at(self, name: str, rows: slice | npt.NDArray[Any]) -> Integers:
         """The values of a column in some rows."""
         column = self.group.cached(name)
@@ -117,15 +124,11 @@ class Slice:
 
     def may_lead(self, outputs: tuple[int, int] | None, inputs: tuple[int, int] | None) -> bool:
         """May a row name something between these bounds, both ends included? Reads nothing."""
-        bounds_of = self.group.bounds
-        if outputs is not None and (own := bounds_of("out_pos")) is not None:
-            if own[0] > outputs[1]:
+        if outputs is not None:
+            first, last = self.outputs_at_most
+            if first > outputs[1] or last < outputs[0]:
                 return False
-            if own[1] < outputs[0]:
-                counts = bounds_of("out_count")
-                if counts is not None and own[1] + counts[1] - 1 < outputs[0]:
-                    return False
-        if inputs is not None and (own := bounds_of("in_pos")) is not None:
+        if inputs is not None and (own := self.group.bounds("in_pos")) is not None:
             return own[0] <= inputs[1] and (own[1] >= inputs[0] or self._goes_on)
         return True
 

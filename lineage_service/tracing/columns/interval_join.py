@@ -44,6 +44,8 @@ INPUTS = ("in_pos", "in_run")
 OF_OUTPUTS = (*INPUTS, "out_pos")
 OF_SPANS = (*OF_OUTPUTS, "out_count", "in_step")
 _BOUNDING = ("out_pos", "out_count")
+#: Of so few positions most row groups that may hold one hold none. So it is looked first whether one does.
+_FEW = 16
 
 
 def is_ascending(values: Integers) -> bool:
@@ -93,6 +95,9 @@ def inputs_of_outputs(
     """(in_run, indices of `positions`, inputs) of rows with one output each, however many name the same."""
     for part, chosen in _parts(slices, positions, OF_OUTPUTS):
         left, counts = part.rows_with(positions[chosen])
+        if not counts.any():
+            continue
+        part.fetch(OF_OUTPUTS)
         if len(left) == 1:  # one group, of any size: no copy
             first, count = int(left[0]), int(counts[0])
             rows: slice | Integers = slice(first, first + count)
@@ -137,6 +142,9 @@ def inputs_of_spans(
         at = places(outputs, wanted_outputs, "right") - 1
         into = wanted_outputs - outputs[at]
         inside = (into < counts[at]).nonzero()[0]
+        if not len(inside):
+            continue
+        part.fetch(OF_SPANS)
         if len(inside) < len(at):
             at, into = at[inside], into[inside]
         inputs = part.at("in_pos", at)
@@ -228,7 +236,7 @@ def _parts(
 ) -> Iterator[tuple[Slice, slice]]:
     """The parts in order of those slices that may hold some of the positions, and which.
 
-    `columns` will be looked at of these.
+    `columns` will be looked at of these. Of few positions, only what tells which rows hold them is read here.
     """
     smallest, largest = int(positions[0]), int(positions[-1])
     for rows in slices:
@@ -238,7 +246,8 @@ def _parts(
         if first <= largest and smallest <= last:  # most do not
             chosen = within(positions, first, last)
             if chosen.start < chosen.stop:
-                rows.fetch(columns)
+                is_few = chosen.stop - chosen.start <= _FEW
+                rows.fetch([name for name in columns if name in _BOUNDING] if is_few else columns)
                 parts = rows.parts
                 for part in parts:
                     if len(parts) > 1:

@@ -38,6 +38,14 @@ class CachedRows:
     annotations: AnnotationCache = field(default_factory=AnnotationCache)
     idle: IdleFiles = field(default_factory=IdleFiles)
 
+    @classmethod
+    def within(cls, max_bytes: int | None) -> CachedRows:
+        """Caches that take so much memory together: half of it is for flows. None: their own bounds."""
+        if max_bytes is None:
+            return cls()
+        quarter = max_bytes // 4
+        return cls(ColumnCache(2 * quarter), TextCache(quarter), AnnotationCache(quarter))
+
 
 class Snapshot:
     """What is needed to walk: the graph, the flows, what is said of single outputs, and the texts."""

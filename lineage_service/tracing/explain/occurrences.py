@@ -9,11 +9,15 @@ Whether it was made of the other is looked for by a walk of its own, over the no
 follows winners first, which are few; then all inputs, but only of records whose digest occurs at all in the
 version before. It does not pass a merge of several records that none of them decided: a sum that equals one
 of its parts was not there already.
+
+A merge of records by their keys, as of `reduceByKey`, gives each key once. Where it also reads the version
+before as it is, the record with the key came in there, and no other record of that version can be the same.
+So the rest of the turn is not walked: it may lead to all neighbours of a node of a graph.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -146,11 +150,14 @@ class Occurrences:
                 for run, (numbers, at) in starts.items()
                 if (is_left := runs[numbers] < 0).any()
             }
-            if winners is None and self._snapshot.annotations.count(before) <= MOST_COMPARED and left:
+            between = self._ways_of_keys(node, before) if winners is None else frozenset[int]()
+            is_compared = self._snapshot.annotations.count(before) <= MOST_COMPARED
+            if winners is None and left and not between and is_compared:
                 left = self._that_occur(before, left, digests, check)
             if not left:
                 break
-            side = self._made_of(node, before, left, winners, check)
+            between = between or self._graph.nodes_between(before, node)
+            side = self._made_of(node, between, left, winners, check)
             if side is None:
                 self.not_looked_at.add(node)
                 break
@@ -164,23 +171,52 @@ class Occurrences:
             )
         return (runs, positions), looked_at
 
+    def _ways_of_keys(self, node: int, before: int) -> frozenset[int]:
+        """The nodes by which all records of `before` enter, as they are, the merge by keys that makes `node`.
+
+        Empty where there is no such merge, or where `before` may hold a key twice.
+        """
+        ways = self._merge_by_keys(node)
+        if not ways or not self._merge_by_keys(before):
+            return frozenset()
+        nodes, pending = self._graph.topology.nodes, set(ways)
+        parents = set[int]()
+        while pending:
+            parents |= set(nodes[pending.pop()].parents)
+            unions = {parent for parent in parents - ways if nodes[parent].relation == contract.STATIC}
+            ways, pending = ways | unions, pending | unions
+        return ways if before in parents else frozenset()
+
+    def _merge_by_keys(self, node: int) -> frozenset[int]:
+        """All nodes of an operation that has merged records by their keys behind a shuffle, and gave these.
+
+        Empty if `node` is none.
+        """
+        topology, parts = self._graph.topology, self._graph.parts_of.get(node, frozenset())
+        at = topology.nodes[node]
+        merges = self._winners.merging.intersection(at.parents)
+        if at.relation != contract.IDENTITY or not merges or not merges <= parts:
+            return frozenset()
+        shuffles = {topology.runs[run].input for merge in merges for run in self._graph.runs_of(merge)}
+        return parts if shuffles and shuffles <= parts else frozenset()
+
     def _made_of(
         self,
         node: int,
-        before: int,
+        between: Collection[int],
         starts: Mapping[int, tuple[Integers, Integers]],
         winners: Winners | None,
         check: Callable[[], None],
     ) -> Frontiers | None:
-        """What numbered records of a version were made of, as far as the version before. None: not known."""
+        """What numbered records of a version were made of, by the nodes `between`. None: not known."""
         side = Frontiers(self._graph, MOST_LOOKED_AT)
         side.check = check
         steps = BackwardSteps(self._snapshot, side, winners)
-        between, done = self._graph.nodes_between(before, node), set[int]()
+        done = set[int]()
         try:
             for run, (numbers, positions) in starts.items():
                 side.add(node, run, numbers, positions)
-            while pending := (side.nodes() & between) - done:
+            while pending := side.nodes().intersection(between) - done:
                 number = max(pending)
                 self._stop_at_merges(side, number)
                 steps.step(number)

@@ -84,6 +84,17 @@ class LineageGraph:
         return between
 
     @cached_property
+    def parts_of(self) -> Mapping[int, frozenset[int]]:
+        """The operations that consist of several nodes -> these, the operation's own among them."""
+        inside = ((node.operation, number) for number, node in self.topology.nodes.items())
+        parts = grouped(
+            (operation, number)
+            for operation, number in inside
+            if operation is not None and not self.topology.nodes[number].is_public
+        )
+        return {operation: frozenset((operation, *numbers)) for operation, numbers in parts.items()}
+
+    @cached_property
     def families(self) -> Families:
         """Its loop variables."""
         return families_of(self.topology)

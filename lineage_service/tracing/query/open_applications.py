@@ -48,9 +48,8 @@ class _Cached:
 class OpenApplications:
     """Those of one flow store."""
 
-    def __init__(self, store: StoreReader, receipts: Receipts) -> None:
-        self._store, self._receipts = store, receipts
-        self._rows = CachedRows()
+    def __init__(self, store: StoreReader, receipts: Receipts, rows: CachedRows | None = None) -> None:
+        self._store, self._receipts, self._rows = store, receipts, rows or CachedRows()
         self._lock = threading.Lock()
         self._cached: OrderedDict[tuple[str, bool], _Cached] = OrderedDict()
 

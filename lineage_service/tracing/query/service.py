@@ -54,6 +54,7 @@ from lineage_service.queries import (
 from lineage_service.tracing.columns.application import (
     StoreReader,
 )
+from lineage_service.tracing.columns.snapshot import CachedRows
 from lineage_service.tracing.columns.time_budget import time_budget
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.record_location import RecordLocations
@@ -103,7 +104,8 @@ from spark_agent import contract
 class LineageQueries:
     """`Queries` over a flow store."""
 
-    def __init__(self, store: StoreReader, *, time_budget_s: float) -> None:
+    def __init__(self, store: StoreReader, *, time_budget_s: float, cache_bytes: int | None = None) -> None:
+        """`cache_bytes`: for what was read of flows and records. None: as much as each cache takes by itself."""
         self._time_budget_s = time_budget_s
         self._locations = RecordLocations()
         self._show = shown_by(self._locations)
@@ -113,7 +115,7 @@ class LineageQueries:
         self._choices = RowChoices(self._locations, self._show, time_budget_s=time_budget_s)
         receipts = Receipts()
         self._summaries = Summaries(store, receipts)
-        self._applications = OpenApplications(store, receipts)
+        self._applications = OpenApplications(store, receipts, CachedRows.within(cache_bytes))
         self._datasets = StoredDatasets(
             store, lambda application_id: self._summaries.of(application_id).complete
         )

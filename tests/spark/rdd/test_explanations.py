@@ -13,6 +13,7 @@ from lineage_service.tracing.columns.application import open_application, stored
 from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.explain.explainer import explain, explain_each
 from lineage_service.tracing.explain.explanation import Explanation
+from lineage_service.tracing.explain.occurrences import Occurrences
 from lineage_service.tracing.walk.result import Position
 from tests.support.label_propagation import Edge, Label, propagated
 from tests.support.spark.application import Application, run_application
@@ -194,3 +195,25 @@ def test_a_label_that_came_in_turn_four_is_explained_by_the_edges_of_four_turns(
     [line] = [at for at, text in enumerate(lines, first) if "in range(TURNS)" in text]
     assert {turn.loop for turn in explanation.turns} == {f"test_explanations.py:{line}"}
     assert [len(turn.sources) for turn in explanation.turns] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["kept", "made again"])
+def test_a_merge_by_keys_says_as_much_of_a_record_as_the_whole_turn(
+    name: str, ran: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = list(starts(ran, name).values())
+    ways: list[frozenset[int]] = []
+    of_keys = Occurrences._ways_of_keys
+
+    def noted(self: Occurrences, node: int, before: int) -> frozenset[int]:
+        ways.append(of_keys(self, node, before))
+        return ways[-1]
+
+    monkeypatch.setattr(Occurrences, "_ways_of_keys", noted)
+    by_keys = [explain(ran[2], start, lambda: None) for start in begin]
+    assert any(ways), "no turn was left out"
+    monkeypatch.setattr(Occurrences, "_ways_of_keys", lambda *_: frozenset())
+    by_turns = [explain(ran[2], start, lambda: None) for start in begin]
+    for one, other in zip(by_keys, by_turns, strict=True):
+        assert rows_of(ran, one) == rows_of(ran, other)
+        assert one.turns == other.turns
