@@ -105,7 +105,7 @@ class LineageQueries:
     """`Queries` over a flow store."""
 
     def __init__(self, store: StoreReader, *, time_budget_s: float, cache_bytes: int | None = None) -> None:
-        """`cache_bytes`: for what was read of flows and records. None: as much as each cache takes by itself."""
+        """`cache_bytes`: for what was read of flows and records. None: the bounds of each cache."""
         self._time_budget_s = time_budget_s
         self._locations = RecordLocations()
         self._show = shown_by(self._locations)
