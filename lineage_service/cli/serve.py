@@ -52,7 +52,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     """Serve until a signal stops it. Raises CannotListenError and what opening the stores raises."""
     from lineage_service.cli.stores import open_materializer, open_queries
     from lineage_service.monitoring.lag import open_lag
-    from lineage_service.monitoring.metrics import LagMetrics, new_registry
+    from lineage_service.monitoring.metrics import LagMetrics, TriggerMetrics, new_registry
     from lineage_service.replays.reports import replays_of
     from lineage_service.store.flow_store import open_store
     from lineage_service.triggering.stored_jobs import StoredJobs
@@ -60,13 +60,16 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     with _listener(settings.api_host, settings.api_port) as listener:
         access, token_file = from_settings(settings, listener.getsockname()[0])
         watch = open_lag(settings)
+        jobs = StoredJobs(open_store(settings))
         app = create_app(
             open_queries(settings, cache_bytes=settings.cache_bytes),
             materialize=open_materializer(settings),
             read_lag=watch.look,
             read_replays=partial(replays_of, settings.home),
-            jobs=StoredJobs(open_store(settings)),
-            metrics=new_registry(LagMetrics(watch)) if settings.metrics else None,
+            jobs=jobs,
+            metrics=new_registry(LagMetrics(watch), TriggerMetrics(jobs.totals))
+            if settings.metrics
+            else None,
             etag_of=etag_function(open_store(settings), _release()),
             access=access,
             max_queries=settings.api_questions,

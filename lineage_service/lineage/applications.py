@@ -46,6 +46,12 @@ class Application(Result):
 
     application_id: str = field(metadata=doc("Spark's `applicationId`."))
     name: str = field(metadata=doc("Spark's `spark.app.name`."))
+    job: str | None = field(
+        default=None,
+        metadata=doc(
+            "Its `spark.lineage.job`, if it has one; else it is of the job of its name.", omit_none=True
+        ),
+    )
     state: ApplicationState = field(metadata=STATE)
     started: int = field(metadata=doc("Unix time in milliseconds."))
     ended: int | None = field(metadata=doc("Unix time in milliseconds; null while it runs."))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from lineage_service.lineage.applications import ApplicationState
 from lineage_service.lineage.results import Result, doc
 
 TriggerDecision = Literal["run", "skip"]
@@ -86,7 +87,7 @@ class Job(Result):
     job: str = field(metadata=doc("Its name: `spark.lineage.job`, or that of its applications."))
     application_id: str | None = field(metadata=doc("Its last execution; null if it never ran."))
     began: int | None = field(metadata=doc("When that began, in Unix milliseconds."))
-    state: str | None = field(metadata=doc("What became of it, as of an application."))
+    state: ApplicationState | None = field(metadata=doc("What became of it, as of an application."))
     complete: bool | None = field(metadata=doc("Whether the lineage of it is complete."))
     inputs: tuple[str, ...] = field(metadata=doc("What it read: paths, or the names of what is no file."))
     outputs: tuple[str, ...] = field(metadata=doc("What it wrote."))
@@ -94,6 +95,16 @@ class Job(Result):
     runs: int = field(metadata=doc("How many of these it was to run for."))
     skips: int = field(metadata=doc("How many of these it was skipped for."))
     last: Trigger | None = field(metadata=doc("The last answer; null if it was never asked about."))
+    saved_seconds: float = field(
+        metadata=doc(
+            "What skips saved: for each one the duration of the execution before it, where it is known."
+        )
+    )
+    saved_unknown: int = field(metadata=doc("Skips that are not in this sum: that duration is not known."))
+    spent_seconds: float = field(metadata=doc("How long the answers took, those that said run included."))
+    spent_unknown: int = field(
+        metadata=doc("Answers that are not in this sum: how long they took was not kept.")
+    )
     run_next: bool = field(
         metadata=doc("Somebody asked for the next wave to be run, and it is still to come.")
     )

@@ -26,6 +26,8 @@ class MetricSpec:
 _GROUP = ("consumergroup",)
 _PARTITION = ("topic", "partition")
 _GROUP_PARTITION = (*_GROUP, *_PARTITION)
+#: Not `job`: that is Prometheus' own label, and it would rename ours to `exported_job`.
+_JOB = ("lineage_job",)
 
 METRICS = (
     MetricSpec("lineage_kafka_up", "gauge", "serve", "1 if Kafka reported the group's position, else 0."),
@@ -135,6 +137,69 @@ METRICS = (
     ),
     MetricSpec("lineage_blocks_dropped", "gauge", "serve", "Blocks that agents report as dropped."),
     MetricSpec("lineage_gaps", "gauge", "serve", "Reasons why something that ran was not followed."),
+    MetricSpec(
+        "lineage_trigger_decisions_total",
+        "counter",
+        "serve",
+        "Answers of `lineage trigger` about a job, those of commands included.",
+        (*_JOB, "decision", "reason"),
+    ),
+    MetricSpec(
+        "lineage_trigger_phase",
+        "gauge",
+        "serve",
+        "1 for what the job's answers rest on: `certain` (no model), `training` or `application`, else 0.",
+        (*_JOB, "phase"),
+    ),
+    MetricSpec(
+        "lineage_trigger_probability",
+        "gauge",
+        "serve",
+        "In the last answer of a model: how likely the output changes by more than the bound.",
+        _JOB,
+    ),
+    MetricSpec(
+        "lineage_trigger_compliance",
+        "gauge",
+        "serve",
+        "Share of waves within the bound; absent if it is not known.",
+        _JOB,
+    ),
+    MetricSpec(
+        "lineage_trigger_compliance_lower",
+        "gauge",
+        "serve",
+        "The lower bound of that share, at 95 %.",
+        _JOB,
+    ),
+    MetricSpec(
+        "lineage_trigger_confidence",
+        "gauge",
+        "serve",
+        "The share that is wanted; absent without a bound.",
+        _JOB,
+    ),
+    MetricSpec(
+        "lineage_trigger_saved_seconds_total",
+        "counter",
+        "serve",
+        "For each skip the duration of the execution before it, if it is known.",
+        _JOB,
+    ),
+    MetricSpec(
+        "lineage_trigger_spent_seconds_total",
+        "counter",
+        "serve",
+        "How long the answers about the job took, as far as that was kept.",
+        _JOB,
+    ),
+    MetricSpec("lineage_trigger_decision_seconds", "histogram", "serve", "Time of one answer, of all jobs."),
+    MetricSpec(
+        "lineage_trigger_jobs_unread",
+        "gauge",
+        "serve",
+        "Jobs that are left out: beyond the 200 asked about last, or one look had no time for them.",
+    ),
     MetricSpec("lineage_consumer_messages_total", "counter", "consume", "Messages taken from Kafka."),
     MetricSpec("lineage_consumer_bytes_total", "counter", "consume", "Bytes of these messages."),
     MetricSpec(

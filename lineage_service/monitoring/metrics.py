@@ -8,15 +8,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from itertools import accumulate
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 from prometheus_client import CollectorRegistry, Histogram, ProcessCollector
 from prometheus_client.exposition import choose_encoder
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
 from lineage_service.errors import UnavailableError
-from lineage_service.lineage import GroupLag
+from lineage_service.lineage import GroupLag, TriggerPhase
+from lineage_service.lineage.trigger_totals import DECISION_SECONDS, TriggerTotals
 from lineage_service.monitoring.incomplete_applications import IncompleteApplications
 from lineage_service.monitoring.metric_table import METRICS
 
@@ -31,6 +38,7 @@ __all__ = [
     "ConsumerMetrics",
     "GraphMetrics",
     "LagMetrics",
+    "TriggerMetrics",
     "exposition",
     "new_registry",
 ]
@@ -39,6 +47,7 @@ TEXT_FORMAT = "text/plain"
 _T = TypeVar("_T")
 
 
+_PHASES = get_args(TriggerPhase)
 _BY_NAME = {metric.name: metric for metric in METRICS}
 
 _BUCKETS = {
@@ -113,6 +122,55 @@ class LagMetrics(Collector):
         yield from _if_up("lineage_flow_store_up", self._watch.applications, _application_metrics)
 
 
+class TriggerMetrics(Collector):
+    """What was decided about jobs, looked at when asked. Nothing where the flow store is away."""
+
+    def __init__(self, look: Callable[[], TriggerTotals]) -> None:
+        """`look` may raise UnavailableError."""
+        self._look = look
+
+    def collect(self) -> Iterator[Metric]:
+        try:
+            totals = self._look()
+        except UnavailableError:
+            return
+        yield from _trigger_metrics(totals)
+
+
+def _trigger_metrics(totals: TriggerTotals) -> Iterator[Metric]:
+    jobs = [((job.job,), job) for job in totals.jobs]
+    yield _counter(
+        "lineage_trigger_decisions_total",
+        (
+            ((*names, *answer), count)
+            for names, job in jobs
+            for answer, count in sorted(job.decisions.items())
+        ),
+    )
+    yield _gauge(
+        "lineage_trigger_phase",
+        (((*names, phase), phase == job.phase) for names, job in jobs for phase in _PHASES),
+    )
+    yield _gauge("lineage_trigger_probability", ((names, job.probability) for names, job in jobs))
+    yield _gauge("lineage_trigger_compliance", ((names, job.compliance) for names, job in jobs))
+    yield _gauge("lineage_trigger_compliance_lower", ((names, job.compliance_lower) for names, job in jobs))
+    yield _gauge("lineage_trigger_confidence", ((names, job.confidence) for names, job in jobs))
+    yield _counter("lineage_trigger_saved_seconds_total", ((names, job.saved_seconds) for names, job in jobs))
+    yield _counter("lineage_trigger_spent_seconds_total", ((names, job.spent_seconds) for names, job in jobs))
+    classes = [sum(counts) for counts in zip(*(job.seconds for job in totals.jobs), strict=True)]
+    counts = list(accumulate(classes or [0] * (len(DECISION_SECONDS) + 1)))
+    name = "lineage_trigger_decision_seconds"
+    yield HistogramMetricFamily(
+        name,
+        _BY_NAME[name].help,
+        buckets=[
+            (bound, count) for bound, count in zip((*map(str, DECISION_SECONDS), "+Inf"), counts, strict=True)
+        ],
+        sum_value=sum(job.spent_seconds for job in totals.jobs),
+    )
+    yield _single("lineage_trigger_jobs_unread", totals.unread)
+
+
 def _if_up(name: str, look: Callable[[], _T], metrics: Callable[[_T], Iterable[Metric]]) -> Iterator[Metric]:
     try:
         state = look()
@@ -175,6 +233,13 @@ def _gauge(name: str, samples: Iterable[tuple[Sequence[str], float | None]]) -> 
     for labels, value in samples:
         if value is not None:
             family.add_metric(labels, value)
+    return family
+
+
+def _counter(name: str, samples: Iterable[tuple[Sequence[str], float]]) -> CounterMetricFamily:
+    family = CounterMetricFamily(name, _BY_NAME[name].help, labels=_BY_NAME[name].labels)
+    for labels, value in samples:
+        family.add_metric(labels, value)
     return family
 
 

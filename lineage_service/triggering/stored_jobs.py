@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from lineage_service.errors import NotFoundError
 from lineage_service.lineage import Job, JobEntry, Jobs, Trigger, Waves
+from lineage_service.lineage.trigger_totals import TriggerTotals
 from lineage_service.triggering.decisions import Decider
 from lineage_service.triggering.executions import executions_of, jobs
 from lineage_service.triggering.given_inputs import inputs_of, outputs_of
 from lineage_service.triggering.question import Question
+from lineage_service.triggering.savings import Durations, savings_of
 from lineage_service.triggering.wave_history import WaveHistory
+from lineage_service.triggering.wave_totals import WaveTotals
 
 if TYPE_CHECKING:
     from lineage_service.store.flow_store import DeltaFlowStore
@@ -24,6 +27,8 @@ class StoredJobs:
 
     def __init__(self, store: DeltaFlowStore) -> None:
         self._store, self._history = store, WaveHistory(store.location)
+        self._durations = Durations(store)
+        self._totals = WaveTotals(self._history, self._durations)
 
     def decide(self, question: Question) -> Trigger:
         return Decider(self._store, self._history).decide(question)
@@ -55,6 +60,7 @@ class StoredJobs:
         skips = sum(wave.decision == "skip" for wave in waves)
         sources = () if last is None else inputs_of(last)
         written = () if last is None else outputs_of(last)
+        savings = savings_of(waves, self._durations.of(waves))
         return Job(
             job=name,
             application_id=None if last is None else last.application_id,
@@ -67,6 +73,10 @@ class StoredJobs:
             runs=len(waves) - skips,
             skips=skips,
             last=waves[-1].answer(repeated=False) if waves else None,
+            saved_seconds=savings.saved_seconds,
+            saved_unknown=savings.saved_unknown,
+            spent_seconds=savings.spent_seconds,
+            spent_unknown=savings.spent_unknown,
             run_next=self._history.is_run_next(name, waves),
         )
 
@@ -74,6 +84,10 @@ class StoredJobs:
         """The latest first; none of a job that was never asked about."""
         waves = self._history.waves(name)
         return Waves(job=name, waves=tuple(wave.answer(repeated=False) for wave in reversed(waves)))
+
+    def totals(self) -> TriggerTotals:
+        """Sums over the answers, for metrics."""
+        return self._totals.look()
 
     def run_next(self, name: str) -> Job:
         """Let the next wave that is asked about be run, whatever is known. Raises NotFoundError."""

@@ -62,6 +62,7 @@ _SCHEMA = pa.schema(
         ("learned", pa.string()),
     ]
 )
+_COLUMNS = tuple(name for name in _SCHEMA.names if name != "key")
 #: Columns that a table of an earlier version lacks.
 _LATER = _SCHEMA.names[_SCHEMA.names.index("bound") :]
 #: Answers are joined into one file after so many.
@@ -154,11 +155,27 @@ class WaveHistory:
         waves = [_wave(row) for row in rows if row["job"] == job]
         return sorted(waves, key=lambda wave: wave.number)
 
+    def versions(self, most: int) -> dict[str, int]:
+        """Of at most so many jobs, those that were asked about last: their key, and what differs from an
+        earlier answer if anything of the job came or went.
+        """
+        contents = self._table.contents()
+        latest = sorted(contents, key=lambda key: (-(contents[key].latest or 0), key))
+        return {key: contents[key].version for key in latest[:most]}
+
+    def parts(self) -> int:
+        """How many jobs there are."""
+        return len(self._table.contents())
+
+    def columns(self, key: str, names: Sequence[str]) -> list[dict[str, Any]]:
+        """These columns of all answers of a job, in no order."""
+        return self._rows(key, names)
+
     def jobs(self) -> dict[str, int]:
         """How many waves of each job there are."""
         jobs: dict[str, int] = {}
         for key in self._table.contents():
-            for row in self._rows(key):
+            for row in self._rows(key, ("job",)):
                 jobs[row["job"]] = jobs.get(row["job"], 0) + 1
         return jobs
 
@@ -198,16 +215,15 @@ class WaveHistory:
         self._table.delete(_key(job))
         return count
 
-    def _rows(self, key: str) -> list[dict[str, Any]]:
+    def _rows(self, key: str, names: Sequence[str] = _COLUMNS) -> list[dict[str, Any]]:
         uris = self._table.files(key, None)
         if not uris:
             return []
         with translated_errors(self._location.table(_TABLE)):
             files = self._location.files(_TABLE, uris)
-        names = [name for name in _SCHEMA.names if name != "key"]
         with translated_read_errors():
             stored = pyarrow.dataset.dataset(files, schema=_SCHEMA, format="parquet")
-            rows: list[dict[str, Any]] = stored.to_table(columns=names).to_pylist()
+            rows: list[dict[str, Any]] = stored.to_table(columns=list(names)).to_pylist()
         return rows
 
 

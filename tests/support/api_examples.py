@@ -417,6 +417,8 @@ def of_steady_moments(answer: Any) -> None:
         )
         if "is_audit" in answer:
             answer["seconds"] = DECIDED_S
+        if "spent_seconds" in answer:
+            answer["spent_seconds"] = DECIDED_S
 
 
 def main() -> int:

@@ -18,6 +18,7 @@ export interface Absence {
 export interface Application {
   application_id: string;
   name: string;
+  job?: string | null;
   state: "running" | "ended" | "failed" | "lost";
   started: number;
   ended: number | null;
@@ -583,7 +584,7 @@ export interface Job {
   job: string;
   application_id: string | null;
   began: number | null;
-  state: string | null;
+  state: "running" | "ended" | "failed" | "lost" | null;
   complete: boolean | null;
   inputs: string[];
   outputs: string[];
@@ -591,6 +592,10 @@ export interface Job {
   runs: number;
   skips: number;
   last: Trigger | null;
+  saved_seconds: number;
+  saved_unknown: number;
+  spent_seconds: number;
+  spent_unknown: number;
   run_next: boolean;
 }
 

@@ -14,6 +14,8 @@ import type {
   Failures,
   Problem as Details,
   Graph,
+  Job,
+  Jobs,
   Lag,
   Materialized,
   Missing,
@@ -24,6 +26,7 @@ import type {
   Suspects,
   Trace,
   Values,
+  Waves,
 } from "./api";
 
 const TOKEN_KEY = "lineage-token";
@@ -87,6 +90,12 @@ export interface Client {
   values(id: string, parameters: Parameters, options?: RequestOptions): Promise<Values>;
   /** Writes a trace to Neo4j. */
   materialize(id: string, parameters: Parameters, options?: RequestOptions): Promise<Materialized>;
+  jobs(options?: RequestOptions): Promise<Jobs>;
+  job(name: string, options?: RequestOptions): Promise<Job>;
+  /** Every answer about a job. */
+  waves(name: string, options?: RequestOptions): Promise<Waves>;
+  /** Lets the next wave of a job be run. */
+  runNext(name: string, options?: RequestOptions): Promise<Job>;
   lag(options?: RequestOptions): Promise<Lag>;
   /**
    * All pages of records or of a trace as one CSV text, at most `rows` rows (counting goes by pages, so it may be a
@@ -130,6 +139,10 @@ export function makeClient(): Client {
     values: (id, parameters, options) => getJson(applicationPath(id, "values"), parameters, options),
     materialize: (id, parameters, options) =>
       getJson(applicationPath(id, "trace", "graph"), parameters, options, "POST"),
+    jobs: (options) => getJson(["api", "jobs"], {}, options),
+    job: (name, options) => getJson(["api", "jobs", name], {}, options),
+    waves: (name, options) => getJson(["api", "jobs", name, "waves"], {}, options),
+    runNext: (name, options) => getJson(["api", "jobs", name, "run-next"], {}, options, "POST"),
     lag: (options) => getJson(["api", "lag"], {}, options),
     csv: (id, what, parameters, options) =>
       csv(

@@ -34,6 +34,17 @@ test.each([
     "#/applications?text=nightly&state=failed",
     ["lineage apps --name nightly", "curl -G localhost:8080/api/applications -d text=nightly -d state=failed"],
   ],
+  ["#/jobs", []],
+  [
+    "#/job/air%20quality",
+    [
+      'lineage trigger show "air quality"',
+      "curl localhost:8080/api/jobs/air%20quality",
+      'lineage trigger waves "air quality"',
+      "curl localhost:8080/api/jobs/air%20quality/waves",
+      'lineage trigger "air quality"',
+    ],
+  ],
   ["#/app/local-1/failures", ["lineage failures local-1", "curl localhost:8080/api/applications/local-1/failures"]],
   [
     "#/app/local-1/trace?failure=2",

@@ -120,11 +120,22 @@ export function commandsOf(route: Route): Command[] {
       ];
     case "why":
       return whyCommands(route);
+    case "job":
+      return jobCommands(route.job);
     case "lag":
       return [{ name: "", terminal: "lineage status", path: "api/lag", parameters: [] }];
     default:
       return [];
   }
+}
+
+function jobCommands(job: string): Command[] {
+  const path = `api/jobs/${encodeURIComponent(job)}`;
+  return [
+    { name: "The job", terminal: lineOf(["trigger", "show", job], {}), path, parameters: [] },
+    { name: "Its waves", terminal: lineOf(["trigger", "waves", job], {}), path: `${path}/waves`, parameters: [] },
+    terminalOnly("Whether to run it now", lineOf(["trigger", job], {})),
+  ];
 }
 
 const pathOf = (application: string, ...more: string[]): string =>

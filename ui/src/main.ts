@@ -6,7 +6,16 @@ import { commandsOf } from "./commands";
 import { copyLines } from "./copy";
 import { h, replace } from "./dom";
 import { nodeNumber } from "./format";
-import { applicationHref, applicationsHref, datasetsHref, href, parse, recordsHref, type Route } from "./route";
+import {
+  applicationHref,
+  applicationsHref,
+  datasetsHref,
+  href,
+  jobsHref,
+  parse,
+  recordsHref,
+  type Route,
+} from "./route";
 import { signIn } from "./signin";
 import { pause } from "./slices";
 import { loading, notice, showFailure, TokenNeeded, waysOn } from "./states";
@@ -32,6 +41,8 @@ const VIEWS: { [V in ViewRoute["view"]]: () => Promise<MakeView<Extract<ViewRout
   rowset: async () => (await import("./rowset/view")).rowSetView,
   replays: async () => (await import("./replays/view")).replaysView,
   why: async () => (await import("./why/view")).whyView,
+  jobs: async () => (await import("./jobs/list")).jobsView,
+  job: async () => (await import("./jobs/view")).jobView,
   lag: async () => (await import("./lag")).lagView,
 };
 
@@ -108,6 +119,7 @@ function show(isMove: boolean): void {
 /** What a view is about: another one needs another view. */
 function subjectOf(route: ViewRoute): string[] {
   if (route.view === "dataset") return [route.namespace, route.name];
+  if (route.view === "job") return [route.job];
   return "application" in route ? [route.application] : [];
 }
 
@@ -143,11 +155,12 @@ function closeView(): void {
   current = null;
 }
 
-const MAIN_VIEWS = ["datasets", "applications", "lag"];
+const MAIN_VIEWS = ["datasets", "applications", "jobs", "lag"];
 
 /** The address of the main view that a view belongs to. */
 function placeOf({ view }: Route): string {
   if (view === "lag") return "#/lag";
+  if (view === "jobs" || view === "job") return jobsHref();
   if (view === "nowhere") return "";
   return view === "datasets" || view === "dataset" || view === "comparison" ? datasetsHref() : applicationsHref();
 }
@@ -156,6 +169,7 @@ function placeOf({ view }: Route): string {
 function showBreadcrumbs(route: Route): void {
   const links: [string, string][] = [];
   if (route.view === "dataset" || route.view === "comparison") links.push(["Datasets", datasetsHref()]);
+  if (route.view === "job") links.push(["Jobs", jobsHref()]);
   if ("application" in route) {
     links.push(["Applications", applicationsHref()]);
     if (route.view !== "application")

@@ -15,6 +15,8 @@
 //   #/app/APP/rowset?...             which input rows a record was made of
 //   #/app/APP/replays                its replays; #/app/APP/replays/ID: one of them
 //   #/app/APP/why?...                why a record is as it is
+//   #/jobs?text=                     jobs, by the name that they are asked about
+//   #/job/JOB?waves=                 one job: what was decided, and what that saved
 //   #/lag                            the lag
 // Parameters that a view does not know are left alone: old links keep working.
 
@@ -131,6 +133,17 @@ export interface WhyRoute {
   query: URLSearchParams;
 }
 
+export interface JobsRoute {
+  view: "jobs";
+  query: URLSearchParams;
+}
+
+export interface JobRoute {
+  view: "job";
+  job: string;
+  query: URLSearchParams;
+}
+
 export interface LagRoute {
   view: "lag";
 }
@@ -157,6 +170,8 @@ export type Route =
   | RowSetRoute
   | ReplaysRoute
   | WhyRoute
+  | JobsRoute
+  | JobRoute
   | LagRoute
   | NoRoute;
 
@@ -182,6 +197,8 @@ export function parse(hash: string): Route {
     if (application === "" && word === "dataset") return datasetRoute(query);
     if (application === "" && word === "compare") return { view: "comparison", query };
     if (word === "lag" && application === "") return { view: "lag" };
+    if (word === "jobs" && application === "") return { view: "jobs", query };
+    if (word === "job" && application !== "" && place === "") return { view: "job", job: application, query };
     if (word === "app" && application !== "") {
       if (place === "" && node === "") return { view: "application", application, query };
       if (place === "nodes" && node !== "") return { view: "records", application, node, query };
@@ -271,6 +288,10 @@ export function href(route: Exclude<Route, NoRoute>): string {
       return hash(["compare"], route.query);
     case "lag":
       return hash(["lag"]);
+    case "jobs":
+      return hash(["jobs"], route.query);
+    case "job":
+      return hash(["job", route.job], route.query);
     case "missing":
       return hash(["app", route.application, "missing"], route.query);
     case "absence":
@@ -359,6 +380,10 @@ export const replaysHref = (application: string, replay: string | null = null): 
 
 export const whyHref = (application: string, start: Start, query = new URLSearchParams()): string =>
   href({ view: "why", application, start, query });
+
+export const jobsHref = (): string => href({ view: "jobs", query: new URLSearchParams() });
+
+export const jobHref = (job: string, query = new URLSearchParams()): string => href({ view: "job", job, query });
 
 /** The address of a record's trace in both directions. */
 export const traceHref = (application: string, start: Start, query = new URLSearchParams()): string =>

@@ -206,6 +206,7 @@ def summary(
     return Application(
         application_id=application_id,
         name=str(started[0]["name"]) if started else application_id,
+        job=(started[0].get("job") or None) if started else None,
         state=outcome.state,
         started=started[0]["time"] if started else min(event["time"] for event in events),
         ended=outcome.ended,

@@ -17,7 +17,7 @@ import {
 } from "../format";
 import { failureNotice } from "../failures/view";
 import { layoutGraph } from "../layout";
-import { applicationHref, type ApplicationRoute, recordsHref, replaysHref, suspectsHref } from "../route";
+import { applicationHref, type ApplicationRoute, jobHref, recordsHref, replaysHref, suspectsHref } from "../route";
 import { frame, pause } from "../slices";
 import { loading, notice, showFailure } from "../states";
 import { drawingTools } from "../tools";
@@ -391,7 +391,18 @@ function detailsOf(box: DrawnBox): Child {
 const passedText = (rows: number | null): string => (rows === null ? "rows not counted" : count(rows, "row"));
 
 function facts(application: Application, retry: () => void): Child {
-  const { application_id: id, started, counters, missing, complete, state, error, replay_of: original } = application;
+  const {
+    application_id: id,
+    started,
+    counters,
+    missing,
+    complete,
+    state,
+    error,
+    replay_of: original,
+    job,
+    name,
+  } = application;
   const positive = Object.entries(counters).filter(([, value]) => value > 0);
   return [
     h(
@@ -412,6 +423,7 @@ function facts(application: Application, retry: () => void): Child {
       { class: "ways", "aria-label": "What may be wrong" },
       h("a", { href: suspectsHref(id) }, "Who behaves oddly?"),
       h("a", { href: replaysHref(original ?? id) }, "Replays"),
+      original == null && h("a", { href: jobHref(job ?? name) }, "Its job"),
     ),
     positive.length > 0 &&
       h(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
@@ -12,6 +13,7 @@ from lineage_service.decode.batches import event_batch
 from lineage_service.graph.connection import GraphCounters
 from lineage_service.ingest.consumer import Consumer
 from lineage_service.ingest.gathered_messages import Limits
+from lineage_service.lineage.trigger_totals import JobTotals, TriggerTotals
 from lineage_service.monitoring.incomplete_applications import IncompleteWatch
 from lineage_service.monitoring.lag import LagWatch
 from lineage_service.monitoring.metrics import (
@@ -20,6 +22,7 @@ from lineage_service.monitoring.metrics import (
     ConsumerMetrics,
     GraphMetrics,
     LagMetrics,
+    TriggerMetrics,
     exposition,
     new_registry,
 )
@@ -63,7 +66,7 @@ def lag_registry(group: MemoryGroup, store: FlowStore) -> CollectorRegistry:
         dead_letter_topic="dead",
         now=lambda: 1_000.0,
     )
-    return new_registry(LagMetrics(watch))
+    return new_registry(LagMetrics(watch), TriggerMetrics(lambda: TriggerTotals(jobs=(), unread=0)))
 
 
 class ConsumerBench:
@@ -177,6 +180,66 @@ def test_kafka_or_a_store_that_is_away_has_no_old_numbers() -> None:
     found = scraped(lag_registry(MemoryGroup(), store))
     assert found["lineage_flow_store_up"] == {(): 0}
     assert "lineage_blocks_missing" not in found
+
+
+def test_what_was_decided_about_jobs_is_said_of_each() -> None:
+    counts = (2, 1, *[0] * 7, 3)
+    takings = JobTotals(
+        job="takings",
+        decisions={("run", "changed"): 2, ("skip", "learned"): 4},
+        phase="application",
+        probability=0.04,
+        compliance=0.978,
+        compliance_lower=0.961,
+        confidence=0.95,
+        seconds=counts,
+        saved_seconds=360.5,
+        spent_seconds=1.25,
+    )
+    unknown = dict.fromkeys(("probability", "compliance", "compliance_lower", "confidence"))
+    certain = replace(takings, job='a "b"\n', phase="certain", saved_seconds=0.0, **unknown)
+    totals = TriggerTotals(jobs=(takings, certain), unread=7)
+    found = scraped(new_registry(TriggerMetrics(lambda: totals)))
+    for metric in METRICS:
+        if metric.kind != "histogram":
+            assert {name for labels in found.get(metric.name, {}) for name, _ in labels} <= set(metric.labels)
+    job = ("lineage_job", "takings")
+    decisions = {
+        labels: value for labels, value in found["lineage_trigger_decisions_total"].items() if job in labels
+    }
+    assert decisions == {
+        (("decision", "run"), job, ("reason", "changed")): 2,
+        (("decision", "skip"), job, ("reason", "learned")): 4,
+    }
+    phases = {labels: value for labels, value in found["lineage_trigger_phase"].items() if job in labels}
+    assert {dict(labels)["phase"]: value for labels, value in phases.items()} == {
+        "certain": 0,
+        "training": 0,
+        "application": 1,
+    }
+    for name, value in (
+        ("compliance", 0.978),
+        ("compliance_lower", 0.961),
+        ("confidence", 0.95),
+        ("probability", 0.04),
+    ):
+        assert found[f"lineage_trigger_{name}"] == {(job,): value}  # what is not known is absent
+    other = ("lineage_job", 'a "b"\n')
+    assert found["lineage_trigger_saved_seconds_total"] == {(job,): 360.5, (other,): 0}
+    assert found["lineage_trigger_spent_seconds_total"] == {(job,): 1.25, (other,): 1.25}
+    buckets = {
+        dict(labels)["le"]: value
+        for labels, value in found["lineage_trigger_decision_seconds_bucket"].items()
+    }
+    assert (buckets["0.01"], buckets["0.03"], buckets["100.0"], buckets["+Inf"]) == (4, 6, 6, 12)
+    assert found["lineage_trigger_decision_seconds_count"] == {(): 12}
+    assert found["lineage_trigger_decision_seconds_sum"] == {(): 2.5}
+    assert found["lineage_trigger_jobs_unread"] == {(): 7}
+
+
+def test_a_store_that_is_away_has_no_old_sums() -> None:
+    found = scraped(new_registry(TriggerMetrics(_away)))
+    assert not [name for name in found if name.startswith("lineage_trigger")]
 
 
 def _away(*_: object) -> tuple[int, ...]:

@@ -1,0 +1,108 @@
+"""Sums over the answers of a real table, which commands and services write."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lineage_service.cli import main
+from lineage_service.store.flow_store import DeltaFlowStore
+from lineage_service.triggering import wave_totals
+from lineage_service.triggering.savings import Durations
+from lineage_service.triggering.stored_jobs import StoredJobs
+from lineage_service.triggering.wave_history import Wave, WaveHistory
+from lineage_service.triggering.wave_totals import WaveTotals
+from tests.support.dataset_applications import Job, store_all
+
+ENDED = {"decision": "run", "reason": "changed", "why": "an input has changed", "phase": "certain"}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> DeltaFlowStore:
+    return DeltaFlowStore(tmp_path / "flows")
+
+
+def add(history: WaveHistory, job: str, number: int, **changes: Any) -> None:
+    values: dict[str, Any] = {**ENDED, **changes}
+    history.add(Wave(job=job, wave=f"w{number}", number=number, time=1_000 * number, **values), number)
+
+
+def test_what_commands_decide_is_in_the_sums_of_a_service(store: DeltaFlowStore, tmp_path: Path) -> None:
+    service = StoredJobs(store)
+    assert service.totals().jobs == ()
+    for _ in range(2):
+        assert main.main(["trigger", "nightly", "--store", str(tmp_path / "flows")]) == 0
+    [totals] = service.totals().jobs
+    assert (totals.job, totals.decisions, totals.phase) == ("nightly", {("run", "never_ran"): 2}, "certain")
+    assert totals.spent_seconds > 0
+    assert sum(totals.seconds) == 2
+    service.forget("nightly")
+    assert service.totals().jobs == ()
+
+
+def test_sums_are_those_of_all_rows_whatever_was_joined(
+    store: DeltaFlowStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lineage_service.triggering.wave_history._JOINED", 4)
+    store_all(store, Job("app-1", "nightly", began=1_000).end())  # it took a millisecond
+    history, watch = WaveHistory(store.location), StoredJobs(store)
+    expected = Counter[tuple[str, str]]()
+    for number in range(9):
+        decision = "skip" if number % 3 else "run"
+        expected[decision, f"reason{number % 2}"] += 1
+        add(
+            history,
+            "nightly",
+            number,
+            decision=decision,
+            reason=f"reason{number % 2}",
+            application_id="app-1",
+        )
+        [totals] = watch.totals().jobs
+        assert totals.decisions == expected
+    assert totals.saved_seconds == pytest.approx(0.006)
+
+
+def test_only_jobs_of_which_something_came_are_read_again(store: DeltaFlowStore) -> None:
+    history = WaveHistory(store.location)
+    for job in ("one", "other"):
+        add(history, job, 0)
+    read: list[str] = []
+
+    class Counted(WaveHistory):
+        def columns(self, key: str, names: Any) -> list[dict[str, Any]]:
+            rows = super().columns(key, names)
+            read.extend({row["job"] for row in rows})
+            return rows
+
+    watch = WaveTotals(Counted(store.location), Durations(store))
+    watch.look()
+    watch.look()
+    assert sorted(read) == ["one", "other"]
+    add(history, "other", 1)
+    assert [sum(job.decisions.values()) for job in watch.look().jobs] == [1, 2]
+    assert sorted(read) == ["one", "other", "other"]
+
+
+def test_jobs_are_bounded_and_one_look_is_short(
+    store: DeltaFlowStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wave_totals, "MOST_JOBS", 3)
+    history = WaveHistory(store.location)
+    for number, job in enumerate("abcd"):
+        add(history, job, 0)
+        add(history, job, 1, decision="skip", application_id=f"app-{number}")
+        history.add(Wave(job=job, wave="late", number=2, time=10**6 + number, **ENDED), 2)
+    totals = WaveTotals(history, Durations(store)).look()
+    assert ([job.job for job in totals.jobs], totals.unread) == (["b", "c", "d"], 1)
+    clock = iter([0.0, *[math.inf] * 100])  # the time is up at once
+    hurried = WaveTotals(history, Durations(store), lambda: next(clock))
+    assert (hurried.look().jobs, hurried.look().unread) == ((), 4)
+    steps = iter([0.0, 0.0, 0.0, *[math.inf] * 3, *[0.0] * 100])  # it is up after the first job
+    slow = WaveTotals(history, Durations(store), lambda: next(steps))
+    assert len(slow.look().jobs) == 1
+    assert len(slow.look().jobs) == 3
