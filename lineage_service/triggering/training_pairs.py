@@ -8,7 +8,7 @@ chain of decisions shows only after it has gone wrong. Pairs are kept as a table
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,11 @@ class TrainingPairs:
     def among(self, waves: npt.ArrayLike) -> TrainingPairs:
         """The pairs of which both waves are in `waves`."""
         return self.where(np.isin(self.references, waves) & np.isin(self.waves, waves))
+
+    def with_features(self, names: Sequence[str]) -> TrainingPairs:
+        """With these features alone, in this order. Raises ValueError for one that they do not have."""
+        chosen = [self.names.index(name) for name in names]
+        return replace(self, names=tuple(names), features=self.features[:, chosen])
 
     def to_table(self) -> pa.Table:
         columns = {"reference": self.references, "wave": self.waves, "error": self.errors}

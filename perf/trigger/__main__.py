@@ -1,6 +1,6 @@
 """Puts jobs into the hands of triggering, and looks at the errors that it cannot see.
 
-    python -m perf.trigger [--training 300] [--charge 400] [--seeds 3] [--only aqhi lrb ...] [--quick]
+    python -m perf.trigger [--training 300] [--charge 400] [--seeds 3] [--only aqhi lineage ...] [--quick]
 
 For each step of a workflow and each bound:
 1. so many waves train; the closed loop chooses the threshold;
@@ -31,7 +31,7 @@ from lineage_service.triggering.phases import Policy
 from perf.capture.__main__ import about_machine
 from perf.capture.drivers import ROOT
 from perf.tables import publish
-from perf.trigger import cases, flights, report, waves
+from perf.trigger import cases, flights, lineage, report, waves
 from perf.trigger.charge import charge
 from perf.trigger.policies import others, recipe
 from perf.trigger.report import BrokenMeasured, Measured
@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m perf.trigger", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parts = ("aqhi", "lrb", "flights", "random", "breaks")
+    parts = ("aqhi", "lineage", "lrb", "flights", "random", "breaks")
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
     parser.add_argument("--training", type=int, default=300, help="waves (300)")
     parser.add_argument("--charge", type=int, default=400, help="waves (400)")
@@ -108,7 +108,11 @@ def _part(part: str, seed: int, options: argparse.Namespace) -> tuple[list[Measu
     elif part == "random":
         jobs = [waves.random_job(count, horizon, seed)]
     else:
-        make = {"aqhi": cases.air_quality_jobs, "lrb": cases.linear_road_jobs}[part]
+        make = {
+            "aqhi": cases.air_quality_jobs,
+            "lineage": lineage.jobs,
+            "lrb": cases.linear_road_jobs,
+        }[part]
         jobs = make(count, horizon, seed)
     return list(_in_charge(jobs, options, training, seed)), []
 
@@ -120,7 +124,8 @@ def _in_charge(
         for bound in options.bounds:
             begun = time.process_time()
             policy = Policy(bound=bound, horizon=options.horizon, seed=seed)
-            ours = charge(job, policy, training)
+            chosen, has_lineage = lineage.chosen(job, policy, training)
+            ours = charge(chosen, policy, training)
             share = ours.outcome.runs
             measured = Measured(
                 workflow=job.workflow,
@@ -131,6 +136,7 @@ def _in_charge(
                 others=others(job, bound, training, options.horizon, share, seed),
                 recipe=recipe(job, bound, training, options.horizon, seed),
                 cpu_s=round(time.process_time() - begun, 2),
+                has_lineage=has_lineage,
             )
             print(report.line(measured), file=sys.stderr, flush=True)
             yield measured

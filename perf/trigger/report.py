@@ -22,7 +22,9 @@ MOST_WAVES = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One step, bound and seed. `cpu_s`: of all policies together."""
+    """One step, bound and seed. `cpu_s`: of all policies together. `has_lineage`: were its features worth
+    keeping; None: there are none.
+    """
 
     workflow: str
     step: str
@@ -32,6 +34,7 @@ class Measured:
     others: Sequence[Outcome]
     recipe: Recipe
     cpu_s: float
+    has_lineage: bool | None = None
 
     def by(self, policy: str) -> Outcome:
         return next(outcome for outcome in self.others if outcome.policy == policy)
@@ -81,6 +84,7 @@ def page(about: Mapping[str, Any], measured: Sequence[Measured], broken: Sequenc
         _in_charge(measured),
         "## Targets",
         _targets(measured, broken),
+        *_lineage_sections(measured),
         "## Policies on the same waves",
         "Runs / compliance. `random` and `every k-th` run as often as ours.",
         _policies(measured),
@@ -133,6 +137,32 @@ def _in_charge(measured: Sequence[Measured]) -> str:
         "returns to training",
     ]  # fmt: skip
     return table(head, rows)
+
+
+def _lineage_sections(measured: Sequence[Measured]) -> list[str]:
+    rows = []
+    for (_, step, bound), group in _groups([one for one in measured if one.has_lineage is not None]):
+        others = [
+            one for one in measured if one.has_lineage is None and (one.step, one.bound) == (step, bound)
+        ]
+        without = [one for one in others if one.seed in {other.seed for other in group}]
+        rows.append(
+            [
+                step,
+                f"{bound:.0%}",
+                _both([one.ours.outcome for one in without]) if without else "-",
+                _both([one.ours.outcome for one in group]),
+                _both([one.by("oracle") for one in group]),
+                f"{sum(one.has_lineage is True for one in group)} of {len(group)}",
+            ]
+        )
+    if not rows:
+        return []
+    head = ["step", "bound", "without lineage", "with lineage", "oracle", "seeds that kept its features"]
+    says = (
+        "Runs / compliance of steps in one job. Features of lineage that saved too little in training went."
+    )
+    return ["## With lineage and without", says, table(head, rows)]
 
 
 def _policies(measured: Sequence[Measured]) -> str:

@@ -59,10 +59,20 @@ class Seen:
         return Job(workflow, step, pairs, len(outputs), self.rows > 0, self.rows)
 
 
-def seen(columns: Sequence[str], inputs: Sequence[Elements], horizon: int, clock: Clock) -> Seen:
-    """Of an input that is replaced by each wave."""
+def seen(
+    columns: Sequence[str],
+    inputs: Sequence[Elements],
+    horizon: int,
+    clock: Clock,
+    further: Callable[[int, int], Features] | None = None,
+) -> Seen:
+    """Of an input that is replaced by each wave. `further`: more features of (reference, wave)."""
     levels = [impact.level(wave) for wave in inputs]
-    return _seen(columns, levels, horizon, clock, lambda one, other: difference(inputs[one], inputs[other]))
+
+    def between(reference: int, wave: int) -> Changes:
+        return difference(inputs[reference], inputs[wave])
+
+    return _seen(columns, levels, horizon, clock, between, further)
 
 
 def seen_changes(
@@ -90,6 +100,7 @@ def _seen(
     horizon: int,
     clock: Clock,
     between: Callable[[int, int], Changes],
+    further: Callable[[int, int], Features] | None = None,
 ) -> Seen:
     pairs: list[tuple[int, int]] = []
     rows: list[Numbers] = []
@@ -107,6 +118,7 @@ def _seen(
                 impact.features(columns, changes, levels[reference], levels[wave], since),
                 impact.age(wave - reference, float(wave - reference)),
                 clock(wave),
+                *(() if further is None else (further(reference, wave),)),
             )
             names = features.names
             pairs.append((reference, wave))

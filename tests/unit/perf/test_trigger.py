@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from lineage_service.triggering import forest
-from lineage_service.triggering.changed_elements import Elements
+from lineage_service.triggering.changed_elements import Elements, Numbers
 from lineage_service.triggering.phases import Policy
-from perf.trigger import air_quality, linear_road, waves
+from perf.trigger import air_quality, lineage, linear_road, waves
 from perf.trigger.charge import charge
 from perf.trigger.policies import others, recipe
 from perf.trigger.report import BrokenMeasured, Measured, page
@@ -64,6 +64,40 @@ def test_an_output_that_has_nothing_to_do_with_its_input_is_run_always() -> None
     assert ours.outcome.runs == 1
     assert ours.began is None
     assert ours.reason.startswith("no threshold holds")
+
+
+def test_zones_of_one_job_know_which_detectors_reach_them() -> None:
+    means, hotspots, _ = lineage.jobs(3, HORIZON, 0)
+    names = means.pairs.names
+    assert hotspots.step == "zones over the reference"
+    features = dict(zip(names, hotspots.pairs.features[0].tolist(), strict=True))
+    first, second = (air_quality.concentrations(hour).values for hour in air_quality.hours(2, 0))
+    of_zones = [
+        (np.abs(now - then).sum(), np.maximum(now, then).sum())
+        for then, now in zip(by_zone(first), by_zone(second), strict=True)
+    ]
+    assert (features["lineage.live"], features["lineage.reach"]) == (1, 1)
+    masses = [change / size for change, size in of_zones]
+    assert np.isclose(features["lineage.concentration.mass_most"], max(masses))
+    assert np.isclose(features["lineage.concentration.mass_mean"], sum(masses) / len(masses))
+
+
+def by_zone(values: Numbers) -> list[Numbers]:
+    """The detectors of each zone, by what their records say."""
+    zones: dict[str, list[float]] = {}
+    records = air_quality.records(np.zeros((air_quality.DETECTORS, 3)))
+    for record, value in zip(records, values[:, 0].tolist(), strict=True):
+        zones.setdefault(record.split(",")[1], []).append(value)
+    return [np.array(zone) for zone in zones.values()]
+
+
+def test_the_page_compares_a_step_with_lineage_and_without() -> None:
+    one = measured(steady_job(130), 100)
+    page_of_both = page({}, [one, replace(one, workflow="with lineage", has_lineage=False)], [])
+    section = page_of_both.partition("## With lineage and without")[2].partition("\n## ")[0]
+    assert "| mean | 10% |" in section
+    assert "| 0 of 1 |" in section
+    assert "## With lineage" not in page({}, [one], [])
 
 
 def test_an_output_that_follows_its_input_is_skipped_within_the_bound() -> None:
