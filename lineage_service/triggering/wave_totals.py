@@ -62,9 +62,9 @@ class WaveTotals:
             until = self._now() + LOOK_SECONDS
             totals: dict[str, tuple[int, JobTotals]] = {}
             for key, version in versions.items():
-                known = self._totals.get(key)
-                if known is not None and known[0] == version:
-                    totals[key] = known
+                cached = self._totals.get(key)
+                if cached is not None and cached[0] == version:
+                    totals[key] = cached
                 elif self._now() < until and (fresh := self._read(key, until)) is not None:
                     totals[key] = version, fresh
             self._totals = totals
