@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 
@@ -27,7 +27,7 @@ from lineage_service.tracing.query.failure_sources import (
     record_of,
 )
 from lineage_service.tracing.query.open_applications import Opened
-from lineage_service.tracing.walk.result import Position
+from lineage_service.tracing.walk.result import Position, nodes_behind
 from spark_agent import contract
 
 __all__ = ["FailureReader"]
@@ -150,17 +150,16 @@ class FailureReader:
     def _unreported(self, opened: Opened, check: Check) -> Iterator[Failure]:
         """Actions that failed, and the end of the application, where no task said which record it was."""
         topology, error = opened.graph.topology, opened.application.error
-        reported = {failed.action for failed in topology.failed.values()}
         failed = [
             node
             for node in sorted(topology.nodes.values(), key=lambda node: node.number)
             if node.outcome is not None and node.outcome.state == "failed"
         ]
-        for node in failed:
-            said = node.outcome.error if node.outcome is not None else None
-            described = _NO_ERROR if said is None else said
-            if node.number not in reported:
-                yield self._without_record(opened, described, node, check)
+        reported = {failed.action for failed in topology.failed.values()}
+        unreported = [node for node in failed if node.number not in reported]
+        for node in unreported:
+            if not _is_alone_behind_report(topology, node, unreported):
+                yield self._without_record(opened, _error_of(node), node, check)
         is_ended = error is not None and error.node_id is None and not failed
         if error is not None and is_ended and not _is_reported(topology, error):
             yield self._without_record(opened, error, None, check)
@@ -250,8 +249,32 @@ def _record(topology: Topology, failed: FailedRun, start: Position) -> FailedRec
 
 def _is_reported(topology: Topology, error: ApplicationError) -> bool:
     """Is the error that has ended the application among those with a record?"""
-    return any(
-        (failed.error, failed.frame) == (error.type, error.frame)
-        and failed.message.partition("\n")[0][:_SAME] == error.message[:_SAME]
+    return any(_is_same(failed, error) for failed in topology.failed.values())
+
+
+def _is_same(failed: FailedRun, error: NodeError | ApplicationError) -> bool:
+    message = failed.message.partition("\n")[0]
+    is_of_type = (failed.error, failed.frame) == (error.type, error.frame)
+    return is_of_type and message[:_SAME] == error.message[:_SAME]
+
+
+def _error_of(node: TopologyNode) -> NodeError:
+    return (None if node.outcome is None else node.outcome.error) or _NO_ERROR
+
+
+def _is_alone_behind_report(
+    topology: Topology, node: TopologyNode, unreported: Sequence[TopologyNode]
+) -> bool:
+    """Is it the only one of these actions that a run has failed for with this error?
+
+    A worker with a function of an RDD does not know the query that reads it. Of two such actions, it is not
+    known which one it ran for.
+    """
+    nodes = {
+        failed.run.nodes[-1]
         for failed in topology.failed.values()
-    )
+        if failed.action is None and failed.run.nodes and _is_same(failed, _error_of(node))
+    }
+    behind = nodes_behind(topology, nodes & topology.nodes.keys())
+    same = [other for other in unreported if _error_of(other) == _error_of(node) and other.number in behind]
+    return same == [node]

@@ -54,7 +54,9 @@ class FailedTasks:
         self._plans.append(FailingPlan(tuple(nodes), is_streamed, batch))
 
     def failed(self, report: Report) -> None:
-        """Publish what an attempt of a task failed on."""
+        """Publish what an attempt of a task failed on, unless a worker of an RDD has reported it."""
+        if report["origin"] == "rdd":
+            return
         parts = [*report["scans"], *report["taps"]]
         for scan in report["scans"]:
             if not self._has_files(scan["node"]):  # a file that an RDD below it reads
@@ -63,7 +65,7 @@ class FailedTasks:
         plans = [plan for plan in reversed(tuple(self._plans)) if plan.numbers.issuperset(numbers)]
         plan = plans[0] if plans else None
         if report["origin"] == "python" and plan is not None and not plan.python_operators:
-            return  # a function of an RDD: its worker has reported it
+            return  # what an RDD in Python gave is no row yet
         scans = with_rows_at_hand(report, plan)
         scan = scan_at_hand(scans)
         culprit = culprit_of(report, scans, plan)

@@ -200,6 +200,42 @@ def test_an_action_that_no_task_spoke_of_is_a_failure_without_a_record(without_r
     assert "killed" in without_runs.failures.how
 
 
+def with_functions_below_queries(stored: StoredFailures, *queries: int) -> StoredFailures:
+    """Queries of the mapped RDD have failed. A task has said on which record, but not for which query."""
+    for query in queries:
+        stored.add(
+            event(contract.NODE_REGISTERED, node=query, name="collect", kind="sink",
+                  relation=contract.IDENTITY, exact=True),
+            event(contract.LINK, source=MAP, target=query),
+            event(contract.ACTION_ENDED, node=query, state=contract.ACTION_FAILED, time=30, error=ERROR),
+        )  # fmt: skip
+    stored.add(run_failed(1, 0, action=None, nodes=[MAP]))
+    return stored
+
+
+def test_a_query_below_which_a_function_has_reported_its_record_is_one_failure(
+    without_runs: StoredFailures,
+) -> None:
+    answer = with_functions_below_queries(without_runs, QUERY).failures
+    assert [(failure.name, failure.exact) for failure in answer.failures] == [("map", True)]
+    assert answer.complete
+
+
+def test_of_two_queries_with_the_same_error_it_is_not_known_which_one_has_been_reported(
+    without_runs: StoredFailures,
+) -> None:
+    answer = with_functions_below_queries(without_runs, QUERY, QUERY + 1).failures
+    assert [failure.name for failure in answer.failures] == ["map", "collect", "collect"]
+    assert not answer.complete
+
+
+def test_a_query_that_failed_with_another_error_is_a_failure_of_its_own(without_runs: StoredFailures) -> None:
+    with_functions_below_queries(without_runs).register_query()
+    without_runs.add(event(contract.LINK, source=MAP, target=QUERY))
+    without_runs.add_killed("0 in stage 7.0", QUERY)
+    assert [failure.error for failure in without_runs.failures.failures] == ["ValueError", "SparkException"]
+
+
 def test_what_other_tasks_have_made_is_no_bound_of_what_a_failed_one_had(
     with_two_partitions: StoredFailures,
 ) -> None:

@@ -179,6 +179,9 @@ CASES: dict[str, Failing] = {
         lambda pairs, _: pairs.cartesian(pairs.ctx.parallelize([0], 1)).map(lambda two: bad(two[0])).collect()
     ),
     "through a DataFrame": Failing(lambda pairs, _: through_a_frame(pairs).map(bad).collect()),
+    "between two DataFrames": Failing(
+        lambda pairs, _: through_a_frame(through_a_frame(pairs).map(bad)).collect()
+    ),
     "largest": Failing(lambda pairs, _: pairs.map(lambda kv: kv[1]).max(bad), None, False),
     "comparison in a sort": Failing(
         lambda pairs, _: (

@@ -97,6 +97,11 @@ def udf(inputs: Inputs, frame: DataFrame) -> DataFrame:
     return frame.withColumn("q", F.udf(lambda n: bad(n), "int")("n"))
 
 
+def with_udf(inputs: Inputs) -> DataFrame:
+    """With a function of Python that does not fail."""
+    return inputs.csv.withColumn("k", _same()("k"))
+
+
 def pandas_udf(frame: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F
 
@@ -249,6 +254,21 @@ CASES: dict[str, Failing] = {
         False,
     ),
     "malformed": Failing(malformed, False, False),
+    "an RDD made of a udf": Failing(
+        lambda inputs: with_udf(inputs).rdd.map(lambda row: bad(row.n)).collect(), error="ValueError"
+    ),
+    "a udf of an RDD made of it": Failing(
+        lambda inputs: inputs.spark.createDataFrame(
+            inputs.csv.rdd.map(lambda row: (bad(row.n), row.k)), "n int, k int"
+        ).withColumn("k", _same()("k")).collect(),
+        error="ValueError",
+    ),
+    "a query of an RDD of a query": Failing(
+        lambda inputs: inputs.spark.createDataFrame(
+            with_udf(inputs).rdd.map(lambda row: (bad(row.n),)), "n int"
+        ).rdd.map(tuple).collect(),
+        error="ValueError",
+    ),
 }  # fmt: skip
 
 

@@ -252,6 +252,16 @@ def test_ids_of_other_partitions_bound_nothing() -> None:
 
 
 def test_what_a_worker_of_an_rdd_has_reported_is_not_reported_again() -> None:
+    of_two_queries = (scan(41), scan(7, node=OTHER))
+    for operator in ("Project", "BatchEvalPython"):
+        tasks = Tasks(plan(operator), batch=4)
+        tasks.failed(scan(41))
+        for scans in ((scan(41),), of_two_queries):
+            tasks.failed(*scans, origin="rdd", message=RAISED, taps=[tap(39)])
+        assert len(tasks.events) == 1
+
+
+def test_what_python_gave_to_a_query_that_calls_none_is_no_row_yet() -> None:
     tasks = Tasks(plan("Project"))
     tasks.failed(scan(41))
     tasks.failed(scan(41), origin="python", message=RAISED)

@@ -8,8 +8,10 @@ enum ErrorOrigin {
   ROW,
   /** Where files or other sources are read: what was read is not a row yet. */
   SCAN,
-  /** In a worker of Python, or in what Spark exchanges with it. */
+  /** In a worker of Python that a query has called, or in what Spark exchanges with Python. */
   PYTHON,
+  /** In a worker of Python that runs functions of an RDD: what they raise, it reports itself. */
+  RDD,
   /** Not known. */
   ELSEWHERE;
 
@@ -26,6 +28,8 @@ enum ErrorOrigin {
       "org.apache.spark.sql.execution.GenerateExec", "org.apache.spark.sql.execution.ExpandExec");
   private static final List<String> BY_PYTHON = List.of(
       "org.apache.spark.api.python.", "org.apache.spark.sql.execution.python.");
+  private static final String ANY_RUNNER = "org.apache.spark.api.python.BasePythonRunner";
+  private static final String RDD_RUNNER = "org.apache.spark.api.python.PythonRunner";
   private static final List<String> SCANS = List.of(
       "org.apache.spark.sql.execution.datasources.FileScanRDD",
       "org.apache.spark.sql.execution.datasources.jdbc.JDBCRDD",
@@ -51,7 +55,7 @@ enum ErrorOrigin {
         return isOfRow ? ROW : ELSEWHERE;
       }
       if (isOf(BY_PYTHON, name)) {
-        return PYTHON;
+        return ofPython(error);
       }
       if (isOf(SCANS, name)) {
         return SCAN;
@@ -59,6 +63,17 @@ enum ErrorOrigin {
       isOfRow = isOfRow && isOf(EVALUATING, name);
     }
     return ELSEWHERE;
+  }
+
+  /** A task may have workers of both kinds, one behind the other. The innermost runner has met the error. */
+  private static ErrorOrigin ofPython(Throwable error) {
+    for (StackTraceElement frame : error.getStackTrace()) {
+      String name = frame.getClassName();
+      if (isOf(BY_PYTHON, name) && !name.startsWith(ANY_RUNNER)) {
+        return name.startsWith(RDD_RUNNER) ? RDD : PYTHON;
+      }
+    }
+    return PYTHON;
   }
 
   private static boolean isOf(List<String> prefixes, String name) {
