@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lineage_service.triggering.changed_elements import OCCURRENCES, Changes, Elements, Flags
+from lineage_service.triggering.changed_elements import OCCURRENCES, Changes, Elements, Numbers
 from lineage_service.triggering.impact import Features, joined
 from lineage_service.triggering.reach import reach, reach_names
 from lineage_service.triggering.read_rows import Codes, ReadRows
@@ -25,12 +25,12 @@ PREFIX = "lineage."
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """What is kept of an execution: its `rows` of one input and where they went. `zeros`: see `reach`."""
+    """What is kept of an execution: its `rows` of one input and where they went. `written`: see `reach`."""
 
     rows: ReadRows
     relation: Relation
     routing: Routing | None
-    zeros: Flags | None = None
+    written: Numbers | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,10 @@ def lineage_features(
     changed = rows.changed(changes)
     if is_multiset:
         old = np.ones((len(rows), 1))
-        reached = reach(columns, relation, changed, old, np.zeros((len(rows), 1)), lineage.zeros)
+        reached = reach(columns, relation, changed, old, np.zeros((len(rows), 1)), lineage.written)
     else:
         numbers = rows.numbers(then), rows.changed_numbers(changes)
-        reached = reach(columns, relation, changed, *numbers, lineage.zeros)
+        reached = reach(columns, relation, changed, *numbers, lineage.written)
     news = routed(lineage.routing, added, relation.outputs) if added is not None else _unknown(ROUTING)
     values = joined(reached, news).values
     return LineageFeatures(

@@ -8,8 +8,10 @@ With the pairs (row, output) of the last execution:
   impact of the paper (Eq. 2), but of one output;
 - *push*: the same with signed differences, so that what cancels within an output is no change of it.
   `together` is |push| of all outputs of a kind, of the sum of their sizes;
-- *rising* and *falling*: for steps with a threshold, the share of outputs that are 0 and whose rows now have
-  a mean as large as those of an output that is not, and had a smaller one; and the other way round.
+- *moved error*: the error (Eq. 3) of the old outputs, if each moved as the sum of its rows did. So it is of a
+  mean or a sum by group, nearly. If all outputs that are 0 have rows with a smaller mean than the others, the
+  step is taken for one with a threshold between the two: `low` and `high` are the errors with each of these
+  as the threshold, *rising* and *falling* the shares of outputs that come to the other side of both.
 
 Of a row, the difference is |new - old| and the size max(|new|, |old|). Nothing here is a proof. A row that
 reached no output may do so with its new value, and a row on the right of an anti join decides about outputs
@@ -23,7 +25,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from lineage_service.triggering.changed_elements import Flags, Numbers
-from lineage_service.triggering.impact import Features
+from lineage_service.triggering.impact import LARGEST, Features
+from lineage_service.triggering.read_rows import finite
 from lineage_service.triggering.relation import Relation
 
 __all__ = ["largest", "reach", "reach_names"]
@@ -47,7 +50,7 @@ def _of_column() -> Iterator[str]:
     for kind in _KINDS:
         yield from (f"mass{kind}_{name}" for name in (*_LARGEST, "together"))
         yield from (f"push{kind}_{name}" for name in _EXTENT)
-    yield from ("rising", "falling")
+    yield from ("moved_error_low", "moved_error_high", "rising", "falling")
 
 
 def reach(
@@ -56,15 +59,16 @@ def reach(
     changed: Flags,
     then: Numbers,
     now: Numbers,
-    zeros: Flags | None = None,
+    written: Numbers | None = None,
 ) -> Features:
     """`changed` (rows): those that are looked at for a difference. `then` and `now` (rows, columns): the
     numbers of each row, 0 where it is gone.
 
-    `zeros` (outputs): which are 0 in the last execution; None where their numbers are not known.
+    `written` (outputs): the number of each output of the last execution; None: they are not known.
     """
     changed = changed & relation.walked
     hits = changed[relation.row]
+    zeros = None if written is None else written == 0
     inputs, changed_inputs = _sums(relation, np.ones(relation.rows)), _sums(relation, changed.astype(float))
     live = np.zeros(relation.rows, bool)
     live[relation.row[hits]] = True
@@ -85,7 +89,7 @@ def reach(
             net = _shares(push[chosen], whole[chosen])
             together = _shares(np.abs(push[chosen]).sum(keepdims=True), whole[chosen].sum(keepdims=True))
             values += [*largest(mass), float(together[0]), *_extent(net)]
-        values += _crossing(_sums(relation, old), _sums(relation, new), inputs, zeros)
+        values += _moved(_sums(relation, old), _sums(relation, new), inputs, written)
     return Features(reach_names(columns), np.array(values, np.float64))
 
 
@@ -103,15 +107,49 @@ def _extent(numbers: Numbers) -> tuple[float, float, float]:
     return float(numbers.min()), float(numbers.mean()), float(numbers.max())
 
 
-def _crossing(old: Numbers, new: Numbers, inputs: Numbers, zeros: Flags | None) -> tuple[float, float]:
-    """(rising, falling) by the sums of outputs then and now."""
-    if zeros is None:
-        return np.nan, np.nan
+def _moved(old: Numbers, new: Numbers, inputs: Numbers, written: Numbers | None) -> list[float]:
+    """The moved errors (low, high), rising and falling, by the sums of outputs then and now."""
+    if written is None:
+        return [np.nan] * 4
+    written, zeros = finite(written), written == 0
     was, remains = old / np.maximum(inputs, 1), new / np.maximum(inputs, 1)
     low, high = was[~zeros].min(initial=np.inf), was[zeros].max(initial=-np.inf)
-    rising = (was < low) & (remains >= low) & zeros
-    falling = (was > high) & (remains <= high) & ~zeros
-    return int(rising.sum()) / max(len(zeros), 1), int(falling.sum()) / max(len(zeros), 1)
+    is_threshold = zeros.any() and not zeros.all() and high < low
+    moved = np.where(zeros, 0.0, _times(written, _ratios(new, old)))
+    if not is_threshold:
+        error = _relative_error(written, moved)
+        return [error, error, 0.0, 0.0]
+    # What an output that was 0 is worth beyond the threshold: as the others are for their means.
+    scale = float(np.median(_ratios(written[~zeros], was[~zeros])))
+    beyond = np.where(zeros, _times(remains, np.array(scale)), moved)
+    errors = [  # at `high` itself outputs were 0
+        _relative_error(written, np.where(is_beyond, beyond, 0.0))
+        for is_beyond in (remains >= low, remains > high)
+    ]
+    rising, falling = zeros & (remains >= low), ~zeros & (remains <= high)
+    return [*errors, float(rising.mean()), float(falling.mean())]
+
+
+def _ratios(numbers: Numbers, of: Numbers) -> Numbers:
+    """1 where the second is 0."""
+    with np.errstate(over="ignore"):
+        ratios: Numbers = np.where(of != 0, numbers / np.where(of != 0, of, 1), 1.0)
+    return np.clip(ratios, -LARGEST, LARGEST)
+
+
+def _times(one: Numbers, other: Numbers) -> Numbers:
+    with np.errstate(over="ignore"):
+        return np.clip(one * other, -LARGEST, LARGEST)
+
+
+def _relative_error(stale: Numbers, correct: Numbers) -> float:
+    """Eq. 3, as `output_error` has it, of outputs that are on both sides."""
+    size = np.maximum(np.abs(stale), np.abs(correct))
+    largest = float(size.max(initial=0.0))
+    if not largest:
+        return 0.0
+    distance = float(np.abs(correct / largest - stale / largest).sum())
+    return float((stale != correct).mean()) * min(distance / float((size / largest).sum()), 1.0)
 
 
 def _kinds(outputs: int, zeros: Flags | None) -> Iterator[Flags | None]:

@@ -28,7 +28,7 @@ from lineage_service.triggering.changed_elements import (
 )
 from lineage_service.triggering.impact import LARGEST
 
-__all__ = ["Codes", "Integers", "ReadRows", "chosen_by_key", "codes_of", "read_rows"]
+__all__ = ["Codes", "Integers", "ReadRows", "chosen_by_key", "codes_of", "finite", "read_rows"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -86,12 +86,12 @@ class ReadRows:
 
     def numbers(self, elements: Elements) -> Numbers:
         """(rows, columns): the numbers of each row, by a state of elements; 0 where it has none."""
-        return self._placed(elements.keys, _finite(elements.values))
+        return self._placed(elements.keys, finite(elements.values))
 
     def changed_numbers(self, changes: Changes) -> Numbers:
         """(rows, columns): the numbers now of rows that changed, 0 of those that are gone, and of others."""
         stayed = ~changes.added
-        return self._placed(changes.keys[stayed], _finite(changes.new[stayed]))
+        return self._placed(changes.keys[stayed], finite(changes.new[stayed]))
 
     def _placed(self, keys: Keys, values: Numbers) -> Numbers:
         """Numbers of elements with ascending keys, at all rows of each; 0 at those of others."""
@@ -137,5 +137,6 @@ def chosen_by_key(keys: Keys, most: int) -> Integers:
     return np.flatnonzero(keys & np.uint64((1 << bits) - 1) == 0)
 
 
-def _finite(numbers: Numbers) -> Numbers:
+def finite(numbers: Numbers) -> Numbers:
+    """0 for what is no number, and none so large that sums of a million are infinite."""
     return np.clip(np.where(np.isfinite(numbers), numbers, 0.0), -LARGEST, LARGEST)

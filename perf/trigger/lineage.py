@@ -33,40 +33,36 @@ def jobs(count: int, horizon: int, seed: int) -> list[Job]:
         [step(values) for values in hours]
         for step in (air_quality.concentrations, air_quality.zones, air_quality.hotspots, air_quality.index)
     )
-    of_means = _seen(detectors, zones, horizon)
-    of_hotspots = _seen(detectors, hotspots, horizon)
+    steps = {"3a zones": zones, "zones over the reference": hotspots, "index": indices}
     return [
-        of_means.job(WORKFLOW, "3a zones", zones),
-        of_hotspots.job(WORKFLOW, "zones over the reference", hotspots),
-        of_hotspots.job(WORKFLOW, "index", indices),
+        waves.seen(["concentration"], detectors, horizon, waves.hourly, _further(detectors, outputs)).job(
+            WORKFLOW, name, outputs
+        )
+        for name, outputs in steps.items()
     ]
 
 
-def _seen(detectors: Sequence[Elements], zones: Sequence[Elements], horizon: int) -> waves.Seen:
-    return waves.seen(["concentration"], detectors, horizon, waves.hourly, _further(detectors, zones))
-
-
-def _further(detectors: Sequence[Elements], zones: Sequence[Elements]) -> Callable[[int, int], Features]:
-    relation = _relation()
+def _further(detectors: Sequence[Elements], outputs: Sequence[Elements]) -> Callable[[int, int], Features]:
+    relation = _relation(len(outputs[0]))
     nothing = Codes((), np.zeros((0, 0), np.uint64))
     ends = np.array([0, air_quality.DETECTORS])
     rows = ReadRows(("/detectors",), ends, detectors[0].keys, _ROWS[:0], nothing)
 
     def further(reference: int, wave: int) -> Features:
         then, now = detectors[reference], detectors[wave]
-        lineage = Lineage(rows, relation, None, zones[reference].values[:, 0] == 0)
+        lineage = Lineage(rows, relation, None, outputs[reference].values[:, 0])
         return lineage_features(["concentration"], lineage, then, difference(then, now), nothing).features
 
     return further
 
 
-def _relation() -> Relation:
+def _relation(outputs: int) -> Relation:
+    """To zones, or to the index."""
     width = air_quality.SIDE // air_quality.ZONES_OF_SIDE
     down, across = np.divmod(_ROWS, air_quality.SIDE)
     zone = down // width * air_quality.ZONES_OF_SIDE + across // width
-    return Relation(
-        air_quality.DETECTORS, air_quality.ZONES, _ROWS, zone, np.ones(air_quality.DETECTORS, bool)
-    )
+    everywhere = np.ones(air_quality.DETECTORS, bool)
+    return Relation(air_quality.DETECTORS, outputs, _ROWS, zone if outputs > 1 else _ROWS * 0, everywhere)
 
 
 def chosen(job: Job, policy: Policy, training: int) -> tuple[Job, bool | None]:

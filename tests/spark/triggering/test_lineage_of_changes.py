@@ -20,8 +20,9 @@ from lineage_service.tracing.files.decompression import unlimited
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.model.summaries import Receipts
 from lineage_service.tracing.query.open_applications import OpenApplications
-from lineage_service.triggering.changed_elements import difference, elements
+from lineage_service.triggering.changed_elements import Elements, difference, elements
 from lineage_service.triggering.lineage_features import Lineage, lineage_features
+from lineage_service.triggering.output_error import relative_error
 from lineage_service.triggering.read_rows import ReadRows, codes_of, read_rows
 from lineage_service.triggering.relation import Relation, relation_of, rows_of_outputs
 from lineage_service.triggering.routes import learned
@@ -139,7 +140,8 @@ def test_rows_are_related_to_what_was_made_of_them(name: str, run: Run, jar: Pat
     for row, at in zip(relation.row.tolist(), output_rows[relation.output].tolist(), strict=True):
         related[every[at]].add(numbers[row])
     assert related == {text: oracle(text) for text in every}
-    features_are_those_of_the_data(rows, relation, related)
+    numbers_written = np.array([float(every[at].split(",")[-1]) for at in output_rows.tolist()])
+    features_are_those_of_the_data(Lineage(rows, relation, learned(rows, relation), numbers_written), related)
 
 
 def written(output: Path) -> dict[str, list[str]]:
@@ -150,14 +152,11 @@ def texts_as_rows(texts: Mapping[str, list[str]]) -> ReadRows:
     return read_rows({path: pa.table({"line": pa.array(of, pa.string())}) for path, of in texts.items()})
 
 
-def features_are_those_of_the_data(
-    rows: ReadRows, relation: Relation, related: Mapping[str, set[int]]
-) -> None:
+def features_are_those_of_the_data(lineage: Lineage, related: Mapping[str, set[int]]) -> None:
     """After one sale has become larger, one is gone, and one is new."""
     now = [(number, town, amount + 5 * (number == 11)) for number, town, amount in SALES if number != 12]
     now.append((100, "Wien", 30))
     then, present = (elements(table(sales), ["number"], ["amount"]) for sales in (SALES, now))
-    lineage = Lineage(rows, relation, learned(rows, relation))
     known = lineage_features(["amount"], lineage, then, difference(then, present), codes_of(table([now[-1]])))
     features = dict(
         zip(
@@ -179,3 +178,13 @@ def features_are_those_of_the_data(
     assert np.isclose(features["share_mean"], sum(shares) / len(shares))
     assert np.isclose(features["amount.mass_most"], max(masses))
     assert np.isclose(features["amount.mass_mean"], sum(masses) / len(masses))
+    # Each output is the sum of its rows, so it moves as they do.
+    old, new = (
+        np.array(
+            [[sum(amount for number, _, amount in sales if number in of)] for of in related.values()], float
+        )
+        for sales in (SALES, now)
+    )
+    keys = np.arange(len(related), dtype=np.uint64)
+    error = relative_error(Elements(keys, old), Elements(keys, new))
+    assert np.isclose(features["amount.moved_error_low"], error)

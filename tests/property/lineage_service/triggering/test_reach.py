@@ -16,8 +16,9 @@ from lineage_service.tracing.files.decompression import unlimited
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.model.summaries import Receipts
 from lineage_service.tracing.query.open_applications import OpenApplications, Opened
-from lineage_service.triggering.changed_elements import Elements, difference
+from lineage_service.triggering.changed_elements import Elements, Numbers, difference
 from lineage_service.triggering.lineage_features import Lineage, lineage_features
+from lineage_service.triggering.output_error import relative_error
 from lineage_service.triggering.reach import reach, reach_names
 from lineage_service.triggering.read_rows import ReadRows, read_rows
 from lineage_service.triggering.relation import Relation, relation_of
@@ -29,7 +30,7 @@ from tests.support.run_applications import Place, RunApplication
 
 NAMES = reach_names(["v"])
 #: What is not known where the numbers of outputs are not.
-OF_ZEROS = ("_of_zeros", "_of_others", "rising", "falling")
+OF_ZEROS = ("_of_zeros", "_of_others", "moved", "rising", "falling")
 
 
 def input_files(application: RunApplication, folder: Path) -> dict[str, list[Place]]:
@@ -115,11 +116,11 @@ def lineages(draw: st.DrawFn) -> Lineage:
     pairs = sorted(draw(st.sets(st.tuples(st.integers(0, count - 1), st.integers(0, outputs - 1)))))
     row, output = np.array(pairs, np.int64).reshape(-1, 2).T
     relation = Relation(count, outputs, row, output, np.ones(count, bool))
-    zeros = draw(st.none() | st.lists(st.booleans(), min_size=outputs, max_size=outputs).map(np.array))
+    written = draw(st.none() | st.lists(NUMBERS, min_size=outputs, max_size=outputs).map(np.array))
     table = pa.table({"v": np.zeros(count)})
     rows = read_rows({"/in": table})
     keys = np.arange(count, dtype=np.uint64)
-    return Lineage(ReadRows(rows.paths, rows.firsts, keys, rows.sampled, rows.codes), relation, None, zeros)
+    return Lineage(ReadRows(rows.paths, rows.firsts, keys, rows.sampled, rows.codes), relation, None, written)
 
 
 @st.composite
@@ -149,12 +150,13 @@ def test_features_are_shares_and_none_without_a_live_row(data: st.DataObject) ->
     now = data.draw(states(list(range(len(lineage.rows) + 2))) | st.just(then))
     features = values_of(lineage, then, now)
     for name, value in features.items():
-        if lineage.zeros is None and any(word in name for word in OF_ZEROS):
+        if lineage.written is None and any(word in name for word in OF_ZEROS):
             assert np.isnan(value), name
         elif not name.startswith(("routed", "new_outputs", "unroutable")):
             assert (-1 if ".push" in name else 0) <= value <= 1, name
     if features["live"] == 0:
-        assert all(features[name] == 0 for name in ("reach", "share_most", "v.mass_most", "v.push_most"))
+        names = ("reach", "share_most", "v.mass_most", "v.push_most", "v.moved_error_low", "v.rising")
+        assert all(features[name] == 0 or np.isnan(features[name]) for name in names)
     if not len(difference(then, now)):
         assert all(value == 0 or np.isnan(value) for value in features.values())
 
@@ -194,23 +196,12 @@ def test_features_are_what_loops_say(data: st.DataObject) -> None:
         "v.push_least": min(pushes),
         "v.push_most": max(pushes),
     }
-    if lineage.zeros is not None:
-        of_zeros = [mass for mass, zero in zip(masses, lineage.zeros, strict=True) if zero]
-        of_others = [push for push, zero in zip(pushes, lineage.zeros, strict=True) if not zero]
+    if lineage.written is not None:
+        zeros = [number == 0 for number in lineage.written]
+        of_zeros = [mass for mass, zero in zip(masses, zeros, strict=True) if zero]
+        of_others = [push for push, zero in zip(pushes, zeros, strict=True) if not zero]
         expected |= {"v.mass_of_zeros_most": max(of_zeros, default=0)}
         expected |= {"v.push_of_others_least": min(of_others, default=0)}
-        sizes = [max(len(rows), 1) for rows in inputs.values()]
-        was, remains = (
-            [
-                sum(numbers[row] for row in rows) / size
-                for rows, size in zip(inputs.values(), sizes, strict=True)
-            ]
-            for numbers in (old, new)
-        )
-        outputs = list(zip(was, remains, lineage.zeros.tolist(), strict=True))
-        low = min((before for before, _, zero in outputs if not zero), default=np.inf)
-        rising = sum(zero and before < low <= after for before, after, zero in outputs)
-        expected |= {"v.rising": rising / relation.outputs}
     for name, value in expected.items():
         assert np.isclose(features[name], value, rtol=1e-6, atol=1e-9), name
 
@@ -242,7 +233,7 @@ def test_the_order_of_rows_changes_nothing(data: st.DataObject) -> None:
         ReadRows(rows.paths, rows.firsts, rows.keys[order], rows.sampled, rows.codes),
         Relation(relation.rows, relation.outputs, place[relation.row], relation.output, relation.walked),
         None,
-        lineage.zeros,
+        lineage.written,
     )
     one, two = values_of(lineage, then, now), values_of(other, then, now)
     assert one.keys() == two.keys()
@@ -255,3 +246,48 @@ def test_where_there_is_no_lineage_nothing_is_known_and_nothing_raised() -> None
     known = lineage_features(["v"], "its lineage is not complete", empty, difference(empty, empty), None)
     assert known.why == "its lineage is not complete"
     assert np.isnan(known.features.values).all()
+
+
+@given(
+    st.lists(st.lists(st.floats(0.5, 20), min_size=3, max_size=3), min_size=2, max_size=6),
+    st.lists(st.floats(0.5, 20), min_size=18, max_size=18),
+    st.floats(2, 15),
+)
+def test_the_error_of_means_over_a_threshold_is_between_its_two_estimates(
+    groups: list[list[float]], numbers: list[float], threshold: float
+) -> None:
+    """Or it is both of them, where the next threshold would have decided the same."""
+    count, outputs = 3 * len(groups), len(groups)
+    row = np.arange(count)
+    relation = Relation(count, outputs, row, row // 3, np.ones(count, bool))
+    then, now = np.array(groups).ravel(), np.array(numbers[:count])
+
+    def output(values: Numbers, limit: float) -> Numbers:
+        means = values.reshape(outputs, 3).mean(axis=1)
+        return np.where(means > limit, means, 0.0)
+
+    written = output(then, threshold)
+    changed = then != now
+    features = dict(
+        zip(
+            NAMES,
+            reach(["v"], relation, changed, then[:, None], now[:, None], written).values.tolist(),
+            strict=True,
+        )
+    )
+    if not written.any() or written.all():
+        return
+    means = then.reshape(outputs, 3).mean(axis=1)
+    low, high = means[written > 0].min(), means[written == 0].max()
+    keys = np.arange(outputs, dtype=np.uint64)
+
+    def error(limit: float) -> float:
+        return relative_error(*(Elements(keys, of[:, None]) for of in (written, output(now, limit))))
+
+    after = now.reshape(outputs, 3).mean(axis=1)
+    if (np.abs(after - low) < 1e-6).any() or (np.abs(after - high) < 1e-6).any():
+        return
+    assert np.isclose(features["v.moved_error_low"], error(low), atol=1e-6)
+    assert np.isclose(features["v.moved_error_high"], error(high), atol=1e-6)
+    assert np.isclose(features["v.rising"], ((written == 0) & (after >= low)).mean())
+    assert np.isclose(features["v.falling"], ((written > 0) & (after <= high)).mean())
