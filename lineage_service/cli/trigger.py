@@ -18,7 +18,7 @@ from rich.console import Console
 
 from lineage_service.cli.query.output import Output, moment, plain, print_table, table
 from lineage_service.errors import InvalidQueryError, LineageError
-from lineage_service.lineage import Trigger, Waves
+from lineage_service.lineage import Job, Trigger, Waves
 from lineage_service.result_json import json_bytes
 from lineage_service.result_tables import TRIGGER_COLUMNS, trigger_lines
 from lineage_service.settings import Settings
@@ -206,6 +206,8 @@ def _show(settings: Settings, options: argparse.Namespace, name: str) -> int:
             "outputs": ", ".join(job.outputs) or "none are known",
             "waves": f"{job.waves:,} asked about: {job.runs:,} run, {job.skips:,} skipped",
         }
+        if job.waves:
+            lines["time"] = _savings(job)
         if job.last is not None:
             lines["last answer"] = f"{job.last.decision}  wave {job.last.wave} · {job.last.why}"
         if job.run_next:
@@ -217,6 +219,23 @@ def _show(settings: Settings, options: argparse.Namespace, name: str) -> int:
     options.csv = False
     Output(options).give(job, (), (), show)
     return 0
+
+
+def _savings(job: Job) -> str:
+    """What skips saved and answers took, and what of both is not known."""
+    unknown = [
+        f"{number:,} {what}"
+        for number, what in (
+            (job.saved_unknown, "skips of which it is not known how long the execution before took"),
+            (job.spent_unknown, "answers of which it was not kept how long they took"),
+        )
+        if number
+    ]
+    text = (
+        f"{job.saved_seconds:,.1f} s saved by skips - {job.spent_seconds:,.1f} s spent on answers = "
+        f"{job.saved_seconds - job.spent_seconds:,.1f} s"
+    )
+    return f"{text}, without {' and '.join(unknown)}" if unknown else text
 
 
 def _waves(settings: Settings, options: argparse.Namespace, name: str) -> int:

@@ -125,3 +125,6 @@ class Jobs(Result):
     """All jobs."""
 
     jobs: tuple[JobEntry, ...] = field(metadata=doc("The one that ran last is first."))
+    unread_applications: int = field(
+        metadata=doc("Applications that cannot be read now: their jobs may lack, or have run later.")
+    )

@@ -9,20 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from threading import Lock
 from typing import Any, Protocol
 
 from lineage_service.completeness import Completeness, StoreReader, completeness_of
 from lineage_service.lineage import ApplicationState
 from lineage_service.outcomes import outcome_of
-from lineage_service.store.application_cache import EventReader
+from lineage_service.store.application_cache import ApplicationCache, EventReader
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.model.event_log import read_events
 from spark_agent import contract
 
-__all__ = ["Execution", "JobStore", "executions_of", "job_of", "jobs"]
+__all__ = ["Execution", "JobStore", "LastStarts", "executions_of", "job_of"]
 
 #: Applications whose starts are read together.
 _AT_ONCE = 200
+_STARTS = (contract.APPLICATION_STARTED,)
 
 Event = Mapping[str, Any]
 
@@ -73,15 +75,27 @@ def executions_of(store: JobStore, job: str, most: int, now_ms: float) -> list[E
     return [_execution(store, started, now_ms) for started in starts[:most]]
 
 
-def jobs(store: JobStore) -> dict[str, Event]:
-    """The start of the last execution of every job, the newest first."""
-    last: dict[str, Event] = {}
-    for chunk in _newest_first(store):
-        for started in _starts(store, [application_id for application_id, _ in chunk]):
-            job = job_of(started)
-            if job not in last or last[job]["time"] < started["time"]:
-                last[job] = started
-    return dict(sorted(last.items(), key=lambda entry: (-int(entry[1]["time"]), entry[0])))
+class LastStarts:
+    """When every job last began. Applications of which nothing came are not read again. Threads may look."""
+
+    def __init__(self, store: EventReader) -> None:
+        self._cache = ApplicationCache(store, lambda _, events: _first_start(events), _STARTS)
+        self._lock = Lock()
+
+    def look(self) -> tuple[dict[str, Event], int]:
+        """The start of the last execution of each job, the newest first; and how many applications cannot be
+        read now. Raises StoreUnavailableError.
+        """
+        with self._lock:
+            self._cache.refresh()
+            starts, unread = self._cache.values.values(), len(self._cache.unread)
+        last: dict[str, Event] = {}
+        for started in starts:
+            if started is not None:
+                job = job_of(started)
+                if job not in last or last[job]["time"] < started["time"]:
+                    last[job] = started
+        return dict(sorted(last.items(), key=lambda entry: (-int(entry[1]["time"]), entry[0]))), unread
 
 
 def _newest_first(store: JobStore) -> list[list[tuple[str, int | None]]]:
@@ -100,16 +114,15 @@ def _newest_first(store: JobStore) -> list[list[tuple[str, int | None]]]:
 
 def _starts(store: JobStore, application_ids: Sequence[str]) -> list[Event]:
     """Of each of these that is no replay, its first start."""
-    events = store.events_of(application_ids, (contract.APPLICATION_STARTED,))
-    starts = [
-        min(
-            (event for event in of_application if event["type"] == contract.APPLICATION_STARTED),
-            key=lambda event: int(event["time"]),
-            default=None,
-        )
-        for of_application in events.values()
-    ]
-    return [started for started in starts if started is not None and not started.get("replay")]
+    starts = [_first_start(events) for events in store.events_of(application_ids, _STARTS).values()]
+    return [started for started in starts if started is not None]
+
+
+def _first_start(events: Sequence[Event]) -> Event | None:
+    """None of a replay."""
+    starts = (event for event in events if event["type"] in _STARTS)
+    first = min(starts, key=lambda event: int(event["time"]), default=None)
+    return None if first is None or first.get("replay") else first
 
 
 def _execution(store: JobStore, started: Event, now_ms: float) -> Execution:

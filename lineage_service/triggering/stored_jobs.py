@@ -9,7 +9,7 @@ from lineage_service.errors import NotFoundError
 from lineage_service.lineage import Job, JobEntry, Jobs, Trigger, Waves
 from lineage_service.lineage.trigger_totals import TriggerTotals
 from lineage_service.triggering.decisions import Decider
-from lineage_service.triggering.executions import executions_of, jobs
+from lineage_service.triggering.executions import LastStarts, executions_of
 from lineage_service.triggering.given_inputs import inputs_of, outputs_of
 from lineage_service.triggering.question import Question
 from lineage_service.triggering.savings import Durations, savings_of
@@ -27,7 +27,7 @@ class StoredJobs:
 
     def __init__(self, store: DeltaFlowStore) -> None:
         self._store, self._history = store, WaveHistory(store.location)
-        self._durations = Durations(store)
+        self._durations, self._starts = Durations(store), LastStarts(store)
         self._totals = WaveTotals(self._history, self._durations)
 
     def decide(self, question: Question) -> Trigger:
@@ -35,8 +35,10 @@ class StoredJobs:
 
     def jobs(self) -> Jobs:
         """All that ever ran or were asked about."""
-        starts, waves = jobs(self._store), self._history.jobs()
+        starts, unread = self._starts.look()
+        waves = self._history.jobs()
         return Jobs(
+            unread_applications=unread,
             jobs=tuple(
                 JobEntry(
                     job=name,
@@ -45,7 +47,7 @@ class StoredJobs:
                     waves=waves.get(name, 0),
                 )
                 for name in [*starts, *sorted(waves.keys() - starts)]
-            )
+            ),
         )
 
     def job(self, name: str) -> Job:

@@ -144,6 +144,7 @@ class WaveHistory:
         """Raises StoreUnavailableError."""
         self._location = location
         self._table = LateTable(location, _TABLE, _SCHEMA, "key", later=_LATER)
+        self._names: dict[str, str] = {}  # of jobs, by key
 
     def count(self, job: str) -> int:
         """How many answers the job was ever given, forgotten ones included."""
@@ -172,12 +173,13 @@ class WaveHistory:
         return self._rows(key, names)
 
     def jobs(self) -> dict[str, int]:
-        """How many waves of each job there are."""
-        jobs: dict[str, int] = {}
-        for key in self._table.contents():
-            for row in self._rows(key, ("job",)):
-                jobs[row["job"]] = jobs.get(row["job"], 0) + 1
-        return jobs
+        """How many waves of each job there are. A job's rows are read once, for its name."""
+        contents = self._table.contents()
+        for key in contents.keys() - self._names.keys():
+            rows = self._rows(key, ("job",))
+            if rows:
+                self._names[key] = rows[0]["job"]
+        return {self._names[key]: of_job.rows for key, of_job in contents.items() if key in self._names}
 
     def add(self, wave: Wave, count: int) -> None:
         """As the answer after the first `count`. Raises StoreConflictError if there is one already."""

@@ -610,6 +610,7 @@ export interface JobEntry {
 /** All jobs. */
 export interface Jobs {
   jobs: JobEntry[];
+  unread_applications: number;
 }
 
 /** One of the last operations with the key, and what became of its records with the key. */

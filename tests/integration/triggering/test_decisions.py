@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -334,7 +335,9 @@ def test_exit_codes_say_what_to_do(world: World, capsys: pytest.CaptureFixture[s
     assert lineage(world, JOB, "--at-least-every", "soon") == 2
     assert lineage(world, JOB, "more") == 2
     assert lineage(world, "show", JOB) == 0
-    assert "3 asked about" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "3 asked about" in shown
+    assert re.search(r"0\.0 s saved by skips - \d+\.\d s spent on answers = -?\d+\.\d s\n", shown)
     assert lineage(world, "run-next", JOB) == 0
     assert lineage(world, "show", JOB) == 0
     assert "next wave       is run: somebody asked for it" in capsys.readouterr().out

@@ -106,3 +106,24 @@ def test_jobs_are_bounded_and_one_look_is_short(
     slow = WaveTotals(history, Durations(store), lambda: next(steps))
     assert len(slow.look().jobs) == 1
     assert len(slow.look().jobs) == 3
+
+
+def test_the_list_of_jobs_follows_the_store_and_knows_no_replay(store: DeltaFlowStore) -> None:
+    service, history = StoredJobs(store), WaveHistory(store.location)
+    store_all(
+        store,
+        Job("app-1", "nightly", began=1_000).end(),
+        Job("app-2", "other.py", began=2_000, job="hourly").end(),
+        Job("app-3", "nightly", began=9_000, replay={"of": "app-1"}).end(),
+    )
+    add(history, "asked", 0)
+    listed = [(job.job, job.application_id, job.began, job.waves) for job in service.jobs().jobs]
+    assert listed == [("hourly", "app-2", 2_000, 0), ("nightly", "app-1", 1_000, 0), ("asked", None, None, 1)]
+    store_all(store, Job("app-4", "nightly", began=4_000))
+    add(history, "asked", 1)
+    add(history, "nightly", 0)
+    listed = [(job.job, job.application_id, job.began, job.waves) for job in service.jobs().jobs]
+    assert listed == [("nightly", "app-4", 4_000, 1), ("hourly", "app-2", 2_000, 0), ("asked", None, None, 2)]
+    assert service.jobs().unread_applications == 0
+    service.forget("asked")
+    assert [job.job for job in service.jobs().jobs] == ["nightly", "hourly"]

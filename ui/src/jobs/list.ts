@@ -3,7 +3,7 @@
 import type { JobEntry, Jobs } from "../api";
 import type { Problem } from "../client";
 import { h, replace } from "../dom";
-import { number, share, time } from "../format";
+import { count, number, share, time } from "../format";
 import { poll } from "../poll";
 import { applicationHref, jobHref, type JobsRoute, queryOf } from "../route";
 import { loading, notice, showFailure } from "../states";
@@ -14,7 +14,7 @@ const POLL_MS = 10_000;
 
 export function jobsView(container: HTMLElement, context: ViewContext, first: JobsRoute): View<JobsRoute> {
   let route = first;
-  let jobs: Jobs["jobs"] = [];
+  let { jobs, unread_applications: unread }: Jobs = { jobs: [], unread_applications: 0 };
   let shownText = "";
   const extent = h("span", { class: "soft" });
   const list = h("div", {}, loading());
@@ -42,7 +42,11 @@ export function jobsView(container: HTMLElement, context: ViewContext, first: Jo
     if (text !== document.activeElement) text.value = route.query.get("text") ?? "";
     const matching = jobs.filter(({ job }) => job.toLowerCase().includes(searched));
     replace(extent, jobs.length > 0 && share(matching.length, jobs.length, "job"));
-    replace(list, matching.length > 0 ? tableOf(matching) : emptyNotice(jobs.length > 0));
+    replace(
+      list,
+      unread > 0 && notice("caution", `The events of ${count(unread, "application")} cannot be read now.`),
+      matching.length > 0 ? tableOf(matching) : emptyNotice(jobs.length > 0),
+    );
     context.announce(share(matching.length, jobs.length, "job"));
   };
   const polling = poll(
@@ -50,7 +54,8 @@ export function jobsView(container: HTMLElement, context: ViewContext, first: Jo
       const answer = await context.client.jobs({ signal });
       const answerText = JSON.stringify(answer);
       if (answerText === shownText) return; // nothing new: the reader keeps focus and marked text
-      [jobs, shownText] = [answer.jobs, answerText];
+      ({ jobs, unread_applications: unread } = answer);
+      shownText = answerText;
       show();
     },
     POLL_MS,
