@@ -19,6 +19,7 @@ from rich.console import Console
 from lineage_service.cli.query.output import Output, moment, plain, print_table, table
 from lineage_service.errors import InvalidQueryError, LineageError
 from lineage_service.lineage import Job, Trigger, Waves
+from lineage_service.queries import column_names
 from lineage_service.result_json import json_bytes
 from lineage_service.result_tables import TRIGGER_COLUMNS, trigger_lines
 from lineage_service.settings import Settings
@@ -26,6 +27,7 @@ from lineage_service.store.flow_store import existing_store
 from lineage_service.triggering.decisions import default_wave, undecided
 from lineage_service.triggering.question import DEFAULT_AGE, Question, seconds_of
 from lineage_service.triggering.stored_jobs import StoredJobs
+from lineage_service.triggering.terms import AUDIT, CONFIDENCE, ERROR, HORIZON, TRAINING, WITHIN, terms_of
 from spark_agent.contract.program_code import WAVE_VARIABLE
 
 __all__ = ["command", "configure"]
@@ -38,8 +40,10 @@ _FAULTS = frozenset(("unavailable", "error", "never_ran"))
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
-        "%(prog)s JOB [--wave ID] [--at-least-every 7d] [--code VERSION] [--input PATH]..  [-- COMMAND...]\n"
-        "       %(prog)s show JOB | waves JOB [--csv] | run-next JOB | forget JOB"
+        "%(prog)s JOB [--bound E [--error WHAT] [--key COLS]] [--wave ID] [--at-least-every 7d] "
+        "[--code VERSION] [--input PATH]..  [-- COMMAND...]\n"
+        "       %(prog)s show JOB | waves JOB [--csv] | run-next JOB | label JOB WAVE --error E | "
+        "retrain JOB | forget JOB"
     )
     parser.add_argument(
         "jobs",
@@ -55,12 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="AGE",
         help=f"run if the last execution began so long ago: 30m, 24h, 7d (default: {DEFAULT_AGE})",
     )
-    parser.add_argument(
-        "--bound",
-        default="0",
-        metavar="E",
-        help="the tolerated error; today 0 only: skip what has not changed",
-    )
+    _configure_bound(parser)
     parser.add_argument("--code", metavar="VERSION", help="the version of the code, instead of its files")
     parser.add_argument(
         "--input",
@@ -99,12 +98,63 @@ def configure(parser: argparse.ArgumentParser) -> None:
     formats.add_argument("--csv", action="store_true", help="with `waves`: answer as CSV with a header line")
 
 
+def _configure_bound(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--bound",
+        default="0",
+        metavar="E",
+        help="the tolerated error of the output, as 0.05 (default: 0, so nothing may have changed)",
+    )
+    parser.add_argument(
+        "--confidence",
+        default=str(CONFIDENCE),
+        metavar="C",
+        help="the share of waves that keep the bound (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--error",
+        default=ERROR,
+        metavar="WHAT",
+        help="rows (the share of the output's rows that differ), relative:COL, rmse:COL or class:COL "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--key", default="", metavar="COLS", help="the columns that tell rows apart (default: found)"
+    )
+    parser.add_argument(
+        "--value", default="", metavar="COLS", help="the numbers of the inputs to look at (default: found)"
+    )
+    parser.add_argument(
+        "--output",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="compare this output only (default: all)",
+    )
+    for name, default, about in (
+        ("horizon", HORIZON, "run where the last execution is more changes ago"),
+        ("training", TRAINING, "run so many waves before the first test"),
+        ("audit", AUDIT, "run this share of skips all the same, to see what skips mean"),
+    ):
+        parser.add_argument(
+            f"--{name}", default=str(default), metavar="N", help=f"{about} (default: %(default)s)"
+        )
+    parser.add_argument(
+        "--within",
+        default=WITHIN,
+        metavar="TIME",
+        help="read rows for so long at most (default: %(default)s)",
+    )
+
+
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """Raises LineageError."""
     first, *rest = options.jobs
+    if first == "label" and len(rest) == 2:
+        return _label(settings, options, *rest)
     if rest:
         if first not in _VERBS or len(rest) > 1:
-            few = f"JOB, or one of {', '.join(_VERBS)} and a job"
+            few = f"JOB, or one of {', '.join(_VERBS)} and a job, or `label`, a job and a wave"
             sys.stderr.write(f"lineage trigger: {' '.join(rest)!r} is too much: {few}\n")
             return _REFUSED
         return _VERBS[first](settings, options, rest[0])
@@ -116,7 +166,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     answer = _answer(settings, question)
     words = options.words
     _print(answer, is_json=options.json, to_error=bool(words))
-    if answer.reason == "arguments":
+    if answer.reason == "arguments" and not words:
         return _REFUSED
     if options.strict and answer.reason in _FAULTS:
         return _STRICT
@@ -129,14 +179,6 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
 
 def _question(options: argparse.Namespace, job: str) -> Question:
     """Raises InvalidQueryError."""
-    try:
-        bound = float(options.bound)
-    except ValueError:
-        bound = -1.0
-    if bound != 0:
-        raise InvalidQueryError(
-            f"--bound {options.bound}: only 0 is known today, which skips what has not changed at all"
-        )
     question = Question(
         job=job,
         wave=options.wave,
@@ -147,6 +189,18 @@ def _question(options: argparse.Namespace, job: str) -> Question:
         missing_is_fine=options.missing_is_fine,
         is_steady=options.deterministic,
         command=tuple(options.words),
+        terms=terms_of(
+            bound=options.bound,
+            confidence=options.confidence,
+            error=options.error,
+            keys=column_names(options.key) if options.key else (),
+            values=column_names(options.value) if options.value else (),
+            outputs=tuple(options.output),
+            horizon=options.horizon,
+            training=options.training,
+            audit=options.audit,
+            within_s=seconds_of(options.within),
+        ),
     )
     question.check()
     return question
@@ -267,7 +321,28 @@ def _run_next(settings: Settings, options: argparse.Namespace, name: str) -> int
 def _forget(settings: Settings, options: argparse.Namespace, name: str) -> int:
     """Raises LineageError."""
     count = StoredJobs(existing_store(settings)).forget(name)
-    sys.stdout.write(f"forgot {count:,} wave{'' if count == 1 else 's'} of {name}\n")
+    sys.stdout.write(
+        f"forgot {count:,} wave{'' if count == 1 else 's'} of {name}, and what was learned from them\n"
+    )
+    return 0
+
+
+def _retrain(settings: Settings, options: argparse.Namespace, name: str) -> int:
+    """Raises LineageError."""
+    StoredJobs(existing_store(settings)).retrain(name)
+    sys.stdout.write(f"the training of {name} begins anew with its next wave\n")
+    return 0
+
+
+def _label(settings: Settings, options: argparse.Namespace, name: str, wave: str) -> int:
+    """`--error` is a number here. Raises LineageError."""
+    try:
+        error = float(options.error)
+    except ValueError:
+        sys.stderr.write("lineage trigger label: say the error as a number: --error 0.03\n")
+        return _REFUSED
+    StoredJobs(existing_store(settings)).label(name, wave, error)
+    sys.stdout.write(f"the error of {name} at the wave {wave} is {error:g}\n")
     return 0
 
 
@@ -275,5 +350,6 @@ _VERBS: dict[str, Callable[[Settings, argparse.Namespace, str], int]] = {
     "show": _show,
     "waves": _waves,
     "run-next": _run_next,
+    "retrain": _retrain,
     "forget": _forget,
 }

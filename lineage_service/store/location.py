@@ -23,7 +23,7 @@ from urllib.parse import unquote, urlsplit
 
 from deltalake import DeltaTable
 from deltalake.fs import DeltaStorageHandler
-from pyarrow.fs import FileSystem, PyFileSystem
+from pyarrow.fs import FileSelector, FileSystem, FileType, PyFileSystem
 
 from lineage_service.store.fsync import sync_commit, sync_recent
 
@@ -96,6 +96,19 @@ class StoreLocation:
         """The same, where they are: paths on this machine, or URLs in an object store."""
         # Delta writes a space in a folder's name as %20, but not what stands below it.
         return [f"{self.table(name)}/{_within(uri)}" for uri in uris]
+
+    def remove_parts(self, name: str, prefix: str) -> None:
+        """Remove all files of a table in parts that begin so, as `key=3f`: also those that nothing names any
+        more, and that old readers may still read. Raises OSError.
+        """
+        if self.is_local:
+            for folder in Path(self.table(name)).glob(f"{prefix}*"):
+                shutil.rmtree(folder)
+            return
+        system = self.filesystem(name)
+        for info in system.get_file_info(FileSelector("", recursive=True)):
+            if info.type == FileType.File and info.path.lstrip("/").startswith(prefix):
+                system.delete_file(info.path)
 
     def _folder(self) -> Path:
         with self._lock:

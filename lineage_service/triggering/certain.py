@@ -17,7 +17,7 @@ from lineage_service.triggering.file_looks import FileLook
 from lineage_service.triggering.given_inputs import GivenInput, WrittenOutput, named_after_a_day
 from lineage_service.triggering.source_code import Unsteady
 
-__all__ = ["CHANGED", "UNCHANGED", "Answer", "asked_answer", "certain_answer", "refusal"]
+__all__ = ["CHANGED", "UNCHANGED", "Answer", "asked_answer", "certain_answer", "output_change", "refusal"]
 
 CHANGED, UNCHANGED = "changed", "unchanged"
 #: A clock that went back by less was only corrected.
@@ -212,13 +212,14 @@ def _outputs(evidence: Evidence, last: Execution) -> Answer | None:
             "unknown_output", "no output of it is known, so it is not known whether it is still there"
         )
     for output in evidence.outputs:
-        why = _output_change(output, evidence, last)
+        why = output_change(output, evidence, last)
         if why is not None:
             return _run("output_changed" if output.path else "unknown_output", why)
     return None
 
 
-def _output_change(output: WrittenOutput, evidence: Evidence, last: Execution) -> str | None:
+def output_change(output: WrittenOutput, evidence: Evidence, last: Execution) -> str | None:
+    """Why an output is not as the last execution left it; None: it is."""
     if output.path is None:
         return f"{output.name} {output.why}"
     look = evidence.looks[output.path]

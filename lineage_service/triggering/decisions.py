@@ -26,6 +26,7 @@ from lineage_service.triggering.evidence import Evidence, command_hash, gathered
 from lineage_service.triggering.executions import JobStore
 from lineage_service.triggering.question import Question
 from lineage_service.triggering.wave_history import Wave
+from lineage_service.triggering.weigher import Weighed
 
 __all__ = ["Decider", "Weigh", "default_wave", "undecided"]
 
@@ -46,8 +47,9 @@ class Waves(Protocol):
     def is_run_next(self, job: str, waves: Sequence[Wave]) -> bool: ...
 
 
-Weigh = Callable[[Evidence, Answer], Answer]
-"""Takes a change that is not final, and answers for it or gives it back."""
+Weigh = Callable[[Evidence, Answer, int], Weighed]
+"""Takes an answer and its number. Of a change that is not final it answers; what is certain it only learns
+from."""
 
 
 class Decider:
@@ -82,10 +84,11 @@ class Decider:
             evidence = gathered(self._store, waves, question)
             refused = refusal(evidence)
             if refused is not None:
-                answer = undecided(question.job, wave, "refused", refused, evidence)
-                return replace(answer, seconds=_seconds_since(began))
+                undone = undecided(question.job, wave, "refused", refused, evidence)
+                return replace(undone, seconds=_seconds_since(began))
             is_asked = self._history.is_run_next(question.job, waves)
-            entry = _entry(wave, count, evidence, asked_answer() if is_asked else self._answer(evidence))
+            answer = asked_answer() if is_asked else certain_answer(evidence)
+            entry = _entry(wave, count, evidence, self._weighed(evidence, answer, count))
             entry = replace(entry, seconds=_seconds_since(began))
             try:
                 self._history.add(entry, count)
@@ -95,24 +98,44 @@ class Decider:
                     raise
         raise AssertionError("the last try returns or raises")
 
-    def _answer(self, evidence: Evidence) -> Answer:
-        answer = certain_answer(evidence)
-        if answer.is_final or self._weigh is None:
-            return answer
-        return self._weigh(evidence, answer)
+    def _weighed(self, evidence: Evidence, answer: Answer, count: int) -> Weighed:
+        """Raises InvalidQueryError for terms that do not fit the data. Anything else is a reason to run."""
+        if evidence.question.terms is None or self._weigh is None:
+            return Weighed(answer=answer)
+        try:
+            return self._weigh(evidence, answer, count)
+        except InvalidQueryError:
+            raise
+        except Exception as error:
+            logger.exception("the changes of the job %r cannot be weighed", evidence.question.job)
+            if answer.is_final:
+                return Weighed(answer=answer)
+            return Weighed(answer=Answer("run", "error", f"{answer.why} · it cannot be weighed: {error!r}"))
 
 
-def _entry(wave: str, count: int, evidence: Evidence, answer: Answer) -> Wave:
-    question, last = evidence.question, evidence.last
+def _entry(wave: str, count: int, evidence: Evidence, weighed: Weighed) -> Wave:
+    question, last, answer = evidence.question, evidence.last, weighed.answer
+    terms, verdict = question.terms, weighed.verdict
+    compliance = None if verdict is None else weighed.compliance
     return Wave(
         job=question.job,
         wave=wave,
         number=count,
         time=evidence.now_ms,
-        phase="certain",
+        phase="certain" if verdict is None else verdict.phase,
         decision=answer.decision,
         reason=answer.reason,
         why=answer.why,
+        bound=None if terms is None else terms.bound,
+        confidence=None if terms is None else terms.confidence,
+        probability=None if verdict is None else verdict.probability,
+        threshold=None if verdict is None else verdict.threshold,
+        compliance=None if compliance is None else compliance.share,
+        compliance_lower=None if compliance is None else compliance.lower,
+        compliance_waves=None if compliance is None else compliance.waves,
+        is_audit=None if verdict is None else verdict.is_audit,
+        learned=weighed.learned,
+        errors=weighed.errors,
         application_id=None if last is None else last.application_id,
         inputs=evidence.seen(),
         code=question.code,

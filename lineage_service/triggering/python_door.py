@@ -11,6 +11,15 @@ from lineage_service.store.flow_store import existing_store
 from lineage_service.triggering.decisions import default_wave, undecided
 from lineage_service.triggering.question import DEFAULT_AGE, Question, seconds_of
 from lineage_service.triggering.stored_jobs import StoredJobs
+from lineage_service.triggering.terms import (
+    AUDIT,
+    CONFIDENCE,
+    ERROR,
+    HORIZON,
+    TRAINING,
+    WITHIN,
+    terms_of,
+)
 
 __all__ = ["decide"]
 
@@ -25,6 +34,16 @@ def decide(
     ignored: Sequence[str] = (),
     deterministic: bool = False,
     missing_is_fine: bool = False,
+    bound: float = 0.0,
+    confidence: float = CONFIDENCE,
+    error: str = ERROR,
+    key: Sequence[str] = (),
+    value: Sequence[str] = (),
+    output: Sequence[str] = (),
+    horizon: int = HORIZON,
+    training: int = TRAINING,
+    audit: float = AUDIT,
+    within: str = WITHIN,
     settings: Settings | None = None,
 ) -> Trigger:
     """Whether to run a job for a wave: `.run`, with `.reason` and `.why` (docs/triggering.md).
@@ -42,6 +61,18 @@ def decide(
             ignored=tuple(ignored),
             is_steady=deterministic,
             missing_is_fine=missing_is_fine,
+            terms=terms_of(
+                bound=bound,
+                confidence=confidence,
+                error=error,
+                keys=tuple(key),
+                values=tuple(value),
+                outputs=tuple(output),
+                horizon=horizon,
+                training=training,
+                audit=audit,
+                within_s=seconds_of(within),
+            ),
         )
         return StoredJobs(existing_store(settings or Settings())).decide(question)
     except InvalidQueryError as error:

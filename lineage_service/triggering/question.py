@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lineage_service.errors import InvalidQueryError
+from lineage_service.triggering.terms import Terms
 
 __all__ = ["DEFAULT_AGE", "Question", "seconds_of"]
 
@@ -22,7 +23,8 @@ class Question:
 
     `inputs` are looked at beside those that the job read; inputs that are called like one of `ignored` are
     left out. `missing_is_fine`: a skip may leave an output of this wave missing. `is_steady`: the output
-    depends on nothing but inputs and code. `command` is what runs the job; empty: not known.
+    depends on nothing but inputs and code. `command` is what runs the job; empty: not known. `terms` None:
+    nothing may have changed.
     """
 
     job: str
@@ -34,6 +36,7 @@ class Question:
     missing_is_fine: bool = False
     is_steady: bool = False
     command: Sequence[str] = ()
+    terms: Terms | None = None
 
     def check(self) -> None:
         """Raises InvalidQueryError."""
@@ -45,6 +48,8 @@ class Question:
         for path in (*self.inputs, *self.ignored):
             if not path.strip() or "\0" in path:
                 raise InvalidQueryError(f"{path!r} names no input")
+        if self.terms is not None:
+            self.terms.check()
 
 
 def seconds_of(text: str) -> float:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING
 
-from lineage_service.errors import NotFoundError
+from lineage_service.errors import InvalidQueryError, NotFoundError
 from lineage_service.lineage import Job, JobEntry, Jobs, Trigger, Waves
 from lineage_service.lineage.trigger_totals import TriggerTotals
+from lineage_service.triggering.certain import Answer
 from lineage_service.triggering.decisions import Decider
+from lineage_service.triggering.evidence import Evidence
 from lineage_service.triggering.executions import LastStarts, executions_of
 from lineage_service.triggering.given_inputs import inputs_of, outputs_of
+from lineage_service.triggering.kept_elements import KeptElements, KeptPairs
 from lineage_service.triggering.question import Question
 from lineage_service.triggering.savings import Durations, savings_of
-from lineage_service.triggering.wave_history import WaveHistory
+from lineage_service.triggering.wave_history import WaveHistory, job_key
 from lineage_service.triggering.wave_totals import WaveTotals
+from lineage_service.triggering.weigher import Weighed, Weigher
 
 if TYPE_CHECKING:
     from lineage_service.store.flow_store import DeltaFlowStore
@@ -29,9 +34,25 @@ class StoredJobs:
         self._store, self._history = store, WaveHistory(store.location)
         self._durations, self._starts = Durations(store), LastStarts(store)
         self._totals = WaveTotals(self._history, self._durations)
+        self._learning: tuple[KeptElements, KeptPairs] | None = None
 
     def decide(self, question: Question) -> Trigger:
-        return Decider(self._store, self._history).decide(question)
+        if question.terms is None:
+            return Decider(self._store, self._history).decide(question)
+        weigher: Weigher | None = None
+
+        def weigh(evidence: Evidence, answer: Answer, number: int) -> Weighed:
+            nonlocal weigher
+            weigher = weigher or Weigher(self._history, *self._kept())
+            return weigher.weigh(evidence, answer, number)
+
+        return Decider(self._store, self._history, weigh).decide(question)
+
+    def _kept(self) -> tuple[KeptElements, KeptPairs]:
+        """What certain answers do not need."""
+        if self._learning is None:
+            self._learning = KeptElements(self._store.location), KeptPairs(self._store.location)
+        return self._learning
 
     def jobs(self) -> Jobs:
         """All that ever ran or were asked about."""
@@ -97,6 +118,29 @@ class StoredJobs:
         self._history.run_next(name)
         return self.job(name)
 
+    def label(self, name: str, wave: str, error: float) -> None:
+        """Say how wrong the output of a wave was, or would have been without its run.
+
+        Raises NotFoundError of a wave that was not asked about, InvalidQueryError of an error below 0.
+
+        """
+        if not 0 <= error < math.inf:
+            raise InvalidQueryError(f"an error is 0 or more, and finite: not {error:g}")
+        entry = next((one for one in self._history.waves(name) if one.wave == wave), None)
+        if entry is None:
+            raise NotFoundError(f"{name!r} was never asked about for the wave {wave!r}")
+        self._history.label(entry, error)
+
+    def retrain(self, name: str) -> None:
+        """Begin the training of a job anew, with its next answer. Raises NotFoundError."""
+        if not self._history.waves(name):
+            raise NotFoundError(f"{name!r} was never asked about, so there is no training of it")
+        self._history.retrain(name)
+
     def forget(self, name: str) -> int:
-        """Remove the waves of a job; how many there were."""
-        return self._history.forget(name)
+        """Remove the waves of a job, and all that was learned from them; how many there were."""
+        count = self._history.forget(name)
+        key = job_key(name)
+        for table in self._kept():
+            table.forget(key)
+        return count

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset
 
 from lineage_service.lineage import Trigger
@@ -30,12 +32,14 @@ from lineage_service.store.errors import (
 from lineage_service.store.late_table import LateTable
 from lineage_service.store.location import StoreLocation
 
-__all__ = ["ASKED", "SeenInput", "Wave", "WaveHistory"]
+__all__ = ["ASKED", "SeenInput", "Wave", "WaveHistory", "job_key"]
 
 #: The reason of a wave that is run because somebody asked for it.
 ASKED = "asked"
 
 _TABLE = "waves"
+#: In place of a decision: the row is no answer, but says the error of one.
+_LABEL = "label"
 #: `key` is a hash of the job: any text may be a job's name, and not any is the name of a folder.
 _SCHEMA = pa.schema(
     [
@@ -60,6 +64,7 @@ _SCHEMA = pa.schema(
         ("is_audit", pa.bool_()),
         ("seconds", pa.float64()),
         ("learned", pa.string()),
+        ("error", pa.float64()),
     ]
 )
 _COLUMNS = tuple(name for name in _SCHEMA.names if name != "key")
@@ -85,8 +90,9 @@ class SeenInput:
 class Wave:
     """One answer, and what it was given upon. `command` is a hash of the command that was to be run.
 
-    `error` is no part of the answer: it is known after the execution that follows. `learned` is what a job
-    with a bound has learned until then, as JSON.
+    `error` is no part of the answer: it is known after the execution that follows. `said` is the error that
+    a person said it had. `learned` is what a job with a bound has learned until then, as JSON; `errors` are
+    those of earlier answers that were measured with it, by their numbers.
     """
 
     job: str
@@ -108,6 +114,8 @@ class Wave:
     is_audit: bool | None = None
     seconds: float | None = None
     learned: str | None = None
+    said: float | None = None
+    errors: Mapping[int, float] = field(default_factory=dict)
     application_id: str | None = None
     inputs: Mapping[str, SeenInput] = field(default_factory=dict)
     code: str | None = None
@@ -152,9 +160,17 @@ class WaveHistory:
 
     def waves(self, job: str) -> list[Wave]:
         """In the order in which they were asked about. Raises StoreUnavailableError."""
-        rows = self._rows(_key(job))
-        waves = [_wave(row) for row in rows if row["job"] == job]
-        return sorted(waves, key=lambda wave: wave.number)
+        key = job_key(job)
+        waves = [_wave(row) for row in self._rows(key) if row["job"] == job]
+        labels = sorted(
+            self._rows(key, ("number", "time", "error"), labels=True), key=lambda row: row["time"]
+        )
+        said = {row["number"]: row["error"] for row in labels}
+        errors = {number: error for wave in waves for number, error in wave.errors.items()} | said
+        with_errors = [
+            replace(wave, error=errors.get(wave.number), said=said.get(wave.number)) for wave in waves
+        ]
+        return sorted(with_errors, key=lambda wave: wave.number)
 
     def versions(self, most: int) -> dict[str, int]:
         """Of at most so many jobs, those that were asked about last: their key, and what differs from an
@@ -188,7 +204,7 @@ class WaveHistory:
             _transaction(wave.job), count + 1, lambda _since: iter([batch]), at=count if count else None
         )
         if (count + 1) % _JOINED == 0:
-            self._table.join_files(_key(wave.job))
+            self._table.join_files(job_key(wave.job))
 
     def run_next(self, job: str) -> None:
         """The next answer is to be run. Asked twice before that, it is one answer."""
@@ -211,13 +227,33 @@ class WaveHistory:
             return self.count(job) < following
         return since[0].number == following - 1 and all(wave.reason != ASKED for wave in since)
 
+    def label(self, wave: Wave, error: float) -> None:
+        """A person says how wrong the output was, or would have been: a row of its own, with its number."""
+        row = {**_row(wave), "decision": _LABEL, "error": error, "time": time.time_ns() // 1_000_000}
+        row |= dict.fromkeys(("learned", "seconds"))
+        batch = pa.RecordBatch.from_pylist([row], schema=_SCHEMA)
+        source = f"label:{job_key(wave.job)}"
+        self._table.append(source, (self._table.offset(source) or 0) + 1, lambda _since: iter([batch]))
+
+    def retrain(self, job: str) -> None:
+        """What was learned until now is not to count any more."""
+        empty = pa.RecordBatch.from_pylist([], schema=_SCHEMA)
+        self._table.append(_retraining(job), self.count(job) + 1, lambda _since: iter([empty]))
+
+    def retrained(self, job: str) -> int | None:
+        """The number of the first answer after that; None: it was never asked for."""
+        after = self._table.offset(_retraining(job))
+        return None if after is None else after - 1
+
     def forget(self, job: str) -> int:
         """Remove the waves of a job; how many there were."""
         count = len(self.waves(job))
-        self._table.delete(_key(job))
+        self._table.delete(job_key(job))
         return count
 
-    def _rows(self, key: str, names: Sequence[str] = _COLUMNS) -> list[dict[str, Any]]:
+    def _rows(
+        self, key: str, names: Sequence[str] = _COLUMNS, *, labels: bool = False
+    ) -> list[dict[str, Any]]:
         uris = self._table.files(key, None)
         if not uris:
             return []
@@ -225,20 +261,26 @@ class WaveHistory:
             files = self._location.files(_TABLE, uris)
         with translated_read_errors():
             stored = pyarrow.dataset.dataset(files, schema=_SCHEMA, format="parquet")
-            rows: list[dict[str, Any]] = stored.to_table(columns=list(names)).to_pylist()
+            is_label = pc.field("decision") == _LABEL
+            table = stored.to_table(columns=list(names), filter=is_label if labels else ~is_label)
+            rows: list[dict[str, Any]] = table.to_pylist()
         return rows
 
 
-def _key(job: str) -> str:
+def job_key(job: str) -> str:
     return hashlib.sha256(job.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _transaction(job: str) -> str:
-    return f"trigger:{_key(job)}"
+    return f"trigger:{job_key(job)}"
+
+
+def _retraining(job: str) -> str:
+    return f"retrain:{job_key(job)}"
 
 
 def _asking(job: str) -> str:
-    return f"run-next:{_key(job)}"
+    return f"run-next:{job_key(job)}"
 
 
 def _row(wave: Wave) -> dict[str, Any]:
@@ -249,9 +291,10 @@ def _row(wave: Wave) -> dict[str, Any]:
         },
         "code": wave.code,
         "command": wave.command,
+        "errors": wave.errors,
     }
     columns = {name: getattr(wave, name) for name in _SCHEMA.names if name not in ("key", "evidence")}
-    return {**columns, "key": _key(wave.job), "evidence": json.dumps(evidence)}
+    return {**columns, "key": job_key(wave.job), "evidence": json.dumps(evidence)}
 
 
 def _wave(row: Mapping[str, Any]) -> Wave:
@@ -259,7 +302,9 @@ def _wave(row: Mapping[str, Any]) -> Wave:
     try:
         evidence = json.loads(row["evidence"])
         inputs = {path: SeenInput(*seen) for path, seen in evidence["inputs"].items()}
-        return Wave(**columns, inputs=inputs, code=evidence["code"], command=evidence["command"])
+        errors = {int(number): float(error) for number, error in evidence.get("errors", {}).items()}
+        about = {"code": evidence["code"], "command": evidence["command"]}
+        return Wave(**columns, **about, inputs=inputs, errors=errors)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise StoreUnavailableError(
             f"a row of the table {_TABLE} is not what this version writes ({error}): `lineage trigger forget "

@@ -331,7 +331,7 @@ def test_exit_codes_say_what_to_do(world: World, capsys: pytest.CaptureFixture[s
     assert "skip  nightly · wave w1 · its inputs are as they were" in capsys.readouterr().out
     assert lineage(world, JOB, "--wave", "w1", "--json") == 99
     assert '"repeated":true' in capsys.readouterr().out
-    assert lineage(world, JOB, "--bound", "0.05") == 2
+    assert lineage(world, JOB, "--bound", "1.5") == 2
     assert lineage(world, JOB, "--at-least-every", "soon") == 2
     assert lineage(world, JOB, "more") == 2
     assert lineage(world, "show", JOB) == 0

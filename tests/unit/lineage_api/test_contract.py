@@ -101,6 +101,9 @@ def test_every_parameter_has_bounds(openapi):
                 assert "maxLength" in schema or "enum" in schema, (name, parameter["name"])
             elif schema["type"] == "integer":
                 assert {"minimum", "maximum"} <= set(schema), (name, parameter["name"])
+            elif schema["type"] == "number":
+                ends = {key.removeprefix("exclusive").lower() for key in schema}
+                assert {"minimum", "maximum"} <= ends, (name, parameter["name"])
             else:
                 assert schema["type"] == "boolean", (name, parameter["name"])
 

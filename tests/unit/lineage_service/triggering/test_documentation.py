@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from lineage_service.cli import trigger
-from lineage_service.triggering import certain, decisions
+from lineage_service.triggering import certain, decisions, weigher
 
 PAGE = (Path(__file__).parents[4] / "docs" / "triggering.md").read_text(encoding="utf-8")
 
@@ -16,7 +16,7 @@ def test_every_reason_is_documented() -> None:
     code = Path(certain.__file__).read_text() + Path(decisions.__file__).read_text()
     reasons = set(re.findall(r'_run\(\s*"(\w+)"', code)) | {certain.CHANGED, certain.UNCHANGED}
     reasons |= set(re.findall(r'_run\(\s*"(\w+)" if [\w.]+ else "(\w+)"', code)[0])
-    reasons |= {"unavailable", "error"}
+    reasons |= {"unavailable", "error", *weigher.REASONS}
     table = PAGE.partition("## Reasons")[2].partition("\n\n**")[0]
     rows = re.findall(r"^\| (.*?) \| (?:run|\*\*skip\*\*) \|", table, re.M)
     assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == reasons

@@ -1,0 +1,79 @@
+"""The features and the error of a pair of waves, from what is kept of both. Pure.
+
+`between` is where further features of a pair are joined to those of the paper, as `impact.joined` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+
+from lineage_service.triggering import impact
+from lineage_service.triggering.changed_elements import Elements, difference
+from lineage_service.triggering.element_plans import Plan
+from lineage_service.triggering.experience import Step
+from lineage_service.triggering.impact import Features, Impact
+from lineage_service.triggering.kept_elements import KeptContainer
+from lineage_service.triggering.output_error import ERRORS
+from lineage_service.triggering.terms import Terms
+
+__all__ = ["between", "error_between", "kept_inputs", "seen_input"]
+
+_HOUR_MS = 3_600_000
+
+
+def seen_input(path: str, elements: Elements, previous: KeptContainer | None) -> KeptContainer:
+    """As it is now, with its impact since the wave before."""
+    level = impact.level(elements)
+    since = None if previous is None else impact.impact(difference(previous.elements, elements), level)
+    return KeptContainer(path=path, is_output=False, elements=elements, level=level, impact=since)
+
+
+def kept_inputs(containers: Iterable[KeptContainer]) -> dict[str, KeptContainer]:
+    return {one.path: one for one in containers if not one.is_output}
+
+
+def between(
+    plans: Sequence[Plan],
+    then: Mapping[str, KeptContainer],
+    now: Mapping[str, KeptContainer],
+    impacts: Sequence[Mapping[str, Impact]],
+    reference: Step,
+    step: Step,
+) -> Features:
+    """Of the inputs at two steps. `impacts`: of each step since the reference, this one included, by path.
+
+    Raises KeyError where one of them lacks an input.
+    """
+    parts = []
+    for plan in plans:
+        before, after = then[plan.path], now[plan.path]
+        if before.level is None or after.level is None:
+            raise KeyError(plan.path)
+        own = impact.features(
+            plan.columns,
+            difference(before.elements, after.elements),
+            before.level,
+            after.level,
+            [by_path[plan.path] for by_path in impacts if plan.path in by_path],
+        )
+        prefix = f"{plan.path}: " if len(plans) > 1 else ""
+        parts.append(Features(tuple(f"{prefix}{name}" for name in own.names), own.values))
+    moment = datetime.fromtimestamp(step.time / 1000, timezone.utc)
+    hour = moment.hour + moment.minute / 60
+    return impact.joined(
+        *parts,
+        impact.age(step.step - reference.step, (step.time - reference.time) / _HOUR_MS),
+        impact.time_of(hour, moment.weekday() + hour / 24),
+    )
+
+
+def error_between(
+    terms: Terms, stale: Sequence[KeptContainer], correct: Sequence[KeptContainer]
+) -> float | None:
+    """The largest of the outputs; None where they are not the same ones."""
+    by_path = {one.path: one.elements for one in stale if one.is_output}
+    if by_path.keys() != {one.path for one in correct}:
+        return None
+    measure = ERRORS[terms.measure]
+    return max(measure(by_path[one.path], one.elements, 0) for one in correct)
