@@ -29,6 +29,8 @@ Flags = npt.NDArray[np.bool_]
 OCCURRENCES = "occurrences"
 
 _NULL = np.uint64(0x9E3779B97F4A7C15)
+#: Bytes of a word, and of a text that is not hashed word by word.
+_WORD, _LONG = 8, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,18 +193,37 @@ def _column_hashes(table: pa.Table, name: str) -> Keys:
     else:
         try:
             texts = array if pa.types.is_binary(array.type) else array.cast(pa.string())
-            coded = texts.cast(pa.binary()).dictionary_encode()
+            hashes = _text_hashes(texts.cast(pa.binary()))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise InvalidQueryError(
                 f"column {name!r} is {array.type}, of which there is no key: name other columns"
             ) from error
-        digests = [
-            int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")
-            for text in coded.dictionary.to_pylist()
-        ]
-        codes = coded.indices.fill_null(0).to_numpy(zero_copy_only=False)
-        hashes = np.array([*digests, 0], np.uint64)[codes]
     hashes[nulls] = _NULL
+    return hashes
+
+
+def _text_hashes(texts: pa.BinaryArray) -> Keys:
+    """A hash of each text: word after word for all texts at once, and one by one for long ones."""
+    if not len(texts):
+        return np.zeros(0, np.uint64)
+    _, ends, data = texts.buffers()
+    offsets = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
+    lengths = np.diff(offsets)
+    # Behind the last text there is room for a whole word.
+    content = np.zeros(int(offsets[-1]) + _WORD, np.uint8)
+    content[: offsets[-1]] = np.frombuffer(data, np.uint8)[: offsets[-1]] if offsets[-1] else 0
+    words = np.lib.stride_tricks.sliding_window_view(content, _WORD)
+    hashes = _mixed(lengths.astype(np.uint64) + _NULL)
+    short = lengths <= _LONG
+    for at in range(0, int(lengths[short].max(initial=0)), _WORD):
+        rows = np.flatnonzero(short & (lengths > at))
+        word = words[offsets[rows] + at].view("<u8").ravel()
+        unused = (_WORD - np.minimum(lengths[rows] - at, _WORD)).astype(np.uint64) * np.uint64(8)
+        word = (word << unused) >> unused
+        hashes[rows] = _mixed(hashes[rows] * np.uint64(0x100000001B3) ^ word)
+    for row in np.flatnonzero(~short):
+        digest = hashlib.blake2b(texts[int(row)].as_py(), digest_size=8).digest()
+        hashes[row] = int.from_bytes(digest, "big")
     return hashes
 
 

@@ -58,17 +58,22 @@ def container_of(path: str, node: TopologyNode | None, *, is_output: bool) -> Co
 
 
 class RowReader:
-    """Reads until the time is up. What is in `tables`, by path and digest, it does not read again."""
+    """Reads for so many seconds in all, whatever happens between. What is in `tables`, by path and digest, it
+    does not read again.
+    """
 
     def __init__(self, seconds: float, tables: dict[tuple[str, str], pa.Table]) -> None:
         self._systems, self._tables = FileSystems(), tables
-        self._seconds, self._until = seconds, time.monotonic() + seconds
+        self._seconds, self._left, self._until = seconds, seconds, 0.0
 
     def rows(self, container: Container, look: FileLook) -> pa.Table:
         """All that the look saw. Raises UnreadRowsError."""
         key = (container.path, look.digest)
         if key not in self._tables:
+            began = time.monotonic()
+            self._until = began + self._left
             self._tables[key] = self._read(container, look)
+            self._left -= time.monotonic() - began
         return self._tables[key]
 
     def _read(self, container: Container, look: FileLook) -> pa.Table:

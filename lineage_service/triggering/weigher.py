@@ -219,7 +219,12 @@ class Weigher:
         reason, why = _reason(verdict, progress, policy, features is not None, age)
         if not can_fit():
             reason, why = NO_MODEL, f"{TriggerExtraError()}; {why}"
-        answer = Answer("run" if verdict.run else "skip", reason, f"{answer.why} · {why}")
+        sampled = "".join(
+            f" · one of {1 << plan.halvings} rows of {plan.path} is looked at"
+            for plan in learned.plans
+            if plan.halvings
+        )
+        answer = Answer("run" if verdict.run else "skip", reason, f"{answer.why} · {why}{sampled}")
         return answer, verdict
 
 

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from lineage_service.cli import main
 from lineage_service.store.flow_store import DeltaFlowStore
+from lineage_service.triggering import file_looks
 from lineage_service.triggering.executions import executions_of
 from spark_agent import contract
 from tests.support.spark.application import Application
@@ -225,3 +226,52 @@ def test_a_job_that_fails_is_run_again(workshop: Workshop, capsys: pytest.Captur
     assert main.main(["consume", "--until-complete", application_id]) == 0
     assert workshop.trigger("--json") == 0
     assert '"reason":"failed"' in capsys.readouterr().out
+
+
+SUMS_JOB = """
+import json
+import os
+
+from pyspark.sql import SparkSession, functions
+
+builder = SparkSession.builder
+for name, value in json.loads(os.environ["JOB_CONF"]).items():
+    builder = builder.config(name, value)
+spark = builder.getOrCreate()
+sales = spark.read.option("header", True).csv("sales")
+sums = sales.groupBy("town").agg(functions.sum(sales.amount.cast("double")).alias("amount"))
+sums.coalesce(1).write.mode("overwrite").option("header", True).csv("out")
+open("application", "w").write(spark.sparkContext.applicationId)
+spark.stop()
+"""
+
+
+@pytest.mark.thorough
+def test_within_a_bound_each_run_teaches_how_wrong_the_output_before_it_was(
+    workshop: Workshop, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_looks, "_LOCAL_S", 0.01)  # each input is written a moment before it is asked for
+    workshop.write("job.py", SUMS_JOB)
+    terms = ["--bound", "0.1", "--error", "relative:amount", "--key", "town", "--training", "20"]
+    amounts = [{"x": 10.0, "y": 20.0, "z": 30.0}, {"x": 11.0, "y": 20.0, "z": 30.0}, {"x": 11.0, "y": 26.0}]
+    for number, of_wave in enumerate(amounts):
+        rows = [f"{town}{at},{town},{half / 2}" for town, half in of_wave.items() for at in range(2)]
+        workshop.write("sales/a.csv", "\n".join(["id,town,amount", *rows, ""]))
+        workshop.run("--wave", f"w{number}", *terms)
+    capsys.readouterr()
+    workshop.write("sales/a.csv", "id,town,amount\nx1,x,1\n")
+    assert workshop.trigger("--wave", "w3", "--json", *terms) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["phase"], answer["reason"], answer["bound"]) == ("training", "training", 0.1)
+    assert "2 of 20 waves are done" in answer["why"]  # before the first run nothing was known of its inputs
+    assert main.main(["trigger", "waves", "takings", "--json"]) == 0
+    waves = {wave["wave"]: wave for wave in json.loads(capsys.readouterr().out)["waves"]}
+    # Two of three sums differ: y by 6 of 26, and z by all of its 30.
+    truth = 2 / 3 * (6 + 30) / (11 + 26 + 30)
+    assert waves["w2"]["error"] == pytest.approx(truth)
+    assert waves["w0"]["error"] is None
+    assert waves["w1"]["error"] is None
+    assert main.main(["trigger", "label", "takings", "w1", "--error", "0.02"]) == 0
+    assert main.main(["trigger", "retrain", "takings"]) == 0
+    assert main.main(["trigger", "waves", "takings", "--csv"]) == 0
+    assert ",0.02," in capsys.readouterr().out

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lineage_service.triggering import element_plans
-from lineage_service.triggering.changed_elements import difference
+from lineage_service.triggering.changed_elements import difference, value_hashes
 from lineage_service.triggering.element_plans import (
     elements_by_plan,
     elements_of,
@@ -81,3 +81,12 @@ def test_more_elements_than_are_kept_are_halved(monkeypatch: Any) -> None:
     [plan] = planned_inputs({"/in": of}, TERMS)
     assert plan.halvings == 3
     assert 20 < len(elements_of(of, plan)) < 100
+
+
+@given(st.lists(st.binary(max_size=90) | st.text(max_size=20).map(str.encode) | st.none(), max_size=12))
+def test_a_text_has_one_hash_wherever_it_stands(texts: list[bytes | None]) -> None:
+    column = pa.table({"text": pa.array(texts, pa.binary())})
+    hashes = value_hashes(column, "text").tolist()
+    alone = [value_hashes(column.slice(at, 1), "text")[0] for at in range(len(texts))]
+    assert hashes == alone
+    assert len(set(hashes)) == len(set(texts))
