@@ -8,6 +8,7 @@ read: then it is not known. Decides nothing.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,10 +23,14 @@ from lineage_service.tracing.files.row_formats import RowFormat, columns_of_reco
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.triggering.file_looks import FileLook, FileLooks, LookError
 
-__all__ = ["Container", "RowReader", "UnreadRowsError", "container_of"]
+__all__ = ["Container", "RowReader", "UnreadRowsError", "container_of", "files_of"]
 
 #: The column of a text.
 LINE = "line"
+#: Python's own lines end in more places than Spark's.
+_LINE_END = re.compile("\r\n|\n|\r")
+#: Of what files a table is.
+_FILES = "files"
 #: Of the time that there is, a byte takes so much at least: more is not begun.
 _BYTES_A_SECOND = 50_000_000
 _COMPRESSED = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}
@@ -85,7 +90,8 @@ class RowReader:
         try:
             if look.version is not None:
                 return _flat(self._of_delta(path, look.version))
-            table = _together([self._of_file(container, file) for file, (size, _) in _files(look) if size])
+            parts = {file: self._of_file(container, file) for file, (size, _) in _files(look) if size}
+            table = _together(list(parts.values()))
         except UnreadRowsError:
             raise
         except (LineageError, pa.ArrowException, OSError, ValueError, UnicodeError, MemoryError) as error:
@@ -96,7 +102,8 @@ class RowReader:
                 raise UnreadRowsError(f"{path} was written while it was read")
         except LookError as error:
             raise UnreadRowsError(str(error)) from None
-        return _flat(table)
+        counts = [(file, part.num_rows) for file, part in parts.items() if part.num_columns]
+        return _flat(table).replace_schema_metadata({_FILES: json.dumps(counts)})
 
     def _of_delta(self, path: str, version: int) -> pa.Table:
         from deltalake import DeltaTable
@@ -120,6 +127,15 @@ class RowReader:
             if name not in table.column_names:
                 table = table.append_column(name, pa.array([value] * table.num_rows, pa.string()))
         return table
+
+
+def files_of(table: pa.Table) -> list[tuple[str, int]]:
+    """The files of which a table was read, in the order of its rows, and how many rows each has.
+
+    None of a Delta table.
+    """
+    counts = (table.schema.metadata or {}).get(_FILES.encode())
+    return [] if counts is None else [(file, count) for file, count in json.loads(counts)]
 
 
 def _files(look: FileLook) -> list[tuple[str, tuple[int, int]]]:
@@ -192,7 +208,9 @@ def _json(source: Any, form: RowFormat, columns: Sequence[str], by_ending: bool)
 
 
 def _text(source: Any, form: RowFormat, columns: Sequence[str], by_ending: bool) -> pa.Table:
-    lines = source.read().decode(form.encoding, "surrogateescape").splitlines()
+    lines = _LINE_END.split(source.read().decode(form.encoding, "surrogateescape"))
+    if not lines[-1]:
+        lines.pop()
     return pa.table(
         {LINE: pa.array([line.encode("utf-8", "surrogateescape") for line in lines], pa.binary())}
     )

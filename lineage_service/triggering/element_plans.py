@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lineage_service.errors import InvalidQueryError
@@ -24,6 +25,7 @@ __all__ = [
     "PlanError",
     "elements_by_plan",
     "elements_of",
+    "places_of",
     "plan_of_json",
     "planned_inputs",
     "planned_outputs",
@@ -195,6 +197,15 @@ def elements_of(table: pa.Table, plan: Plan) -> Elements:
         return all_of
     share = int(np.searchsorted(all_of.keys, np.uint64(1 << (64 - plan.halvings))))
     return Elements(all_of.keys[:share], all_of.values[:share])
+
+
+def places_of(table: pa.Table, plan: Plan, elements: Elements) -> npt.NDArray[np.int32] | None:
+    """Which of its elements each row is; None where not all of them are kept."""
+    if plan.halvings or not table.num_rows:
+        return None
+    if plan.is_single:
+        return np.zeros(table.num_rows, np.int32)
+    return elements.keys.searchsorted(row_keys(table, plan.keys)).astype(np.int32)
 
 
 def _with_rest(table: pa.Table, plan: Plan) -> pa.Table:

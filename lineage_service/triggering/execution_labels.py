@@ -21,13 +21,16 @@ from lineage_service.triggering.certain import output_change
 from lineage_service.triggering.container_rows import RowReader, UnreadRowsError, container_of
 from lineage_service.triggering.element_plans import elements_by_plan, planned_outputs
 from lineage_service.triggering.evidence import Evidence
+from lineage_service.triggering.execution_lineage import ExecutionLineages
 from lineage_service.triggering.executions import Execution
 from lineage_service.triggering.experience import Experience, Step
+from lineage_service.triggering.feature_choice import feature_choice, names_without
 from lineage_service.triggering.file_looks import FileLook
 from lineage_service.triggering.impact import Impact
 from lineage_service.triggering.kept_elements import KeptContainer, KeptElements, KeptPairs, Pair
-from lineage_service.triggering.pair_features import between, error_between, kept_inputs
-from lineage_service.triggering.phases import APPLICATION, Policy, Progress
+from lineage_service.triggering.lineage_features import PREFIX, Lineage
+from lineage_service.triggering.pair_features import between, error_between, kept_inputs, seen
+from lineage_service.triggering.phases import APPLICATION
 from lineage_service.triggering.terms import Terms
 from lineage_service.triggering.training_pairs import TrainingPairs
 from lineage_service.triggering.wave_history import job_key
@@ -61,8 +64,8 @@ class Impacts:
 class ExecutionLabels:
     """Of one flow store."""
 
-    def __init__(self, elements: KeptElements, pairs: KeptPairs) -> None:
-        self._elements, self._pairs = elements, pairs
+    def __init__(self, elements: KeptElements, pairs: KeptPairs, lineages: ExecutionLineages) -> None:
+        self._elements, self._pairs, self._lineages = elements, pairs, lineages
 
     def after(
         self, learned: Experience, evidence: Evidence, terms: Terms, reader: RowReader
@@ -96,29 +99,47 @@ class ExecutionLabels:
         if before and plans != before:
             learned = learned.anew(step.step, "the output is another one")
         learned = replace(learned, plans=(*learned.plans_of(outputs=False), *plans))
-        containers = [
-            KeptContainer(path=path, is_output=True, elements=elements) for path, elements in outputs.items()
-        ]
+        containers = [seen(tables[plan.path], plan, outputs[plan.path]) for plan in plans]
         pairs, error = self._compared(learned, terms, step, containers)
         job = job_key(evidence.question.job)
         self._elements.add(job, {step.part: containers})
         self._pairs.add(job, pairs)
         step = replace(step, has_output=True)
         learned = self._executed(learned, step, math.nan if error is None else error).with_step(step)
-        progress = self.tested(learned.progress, learned.policy, evidence, step.step)
-        return replace(learned, progress=progress), {} if error is None else {step.number: error}
+        learned = self.tested(learned, evidence, step.step)
+        return learned, {} if error is None else {step.number: error}
 
-    def tested(self, progress: Progress, policy: Policy, evidence: Evidence, step: int) -> Progress:
-        """In charge, if a test is due and is passed; `step` is the last execution's."""
+    def lineages(
+        self, learned: Experience, reference: Step, containers: Sequence[KeptContainer]
+    ) -> Mapping[str, Lineage]:
+        """Of the execution at a step, by path, as far as its features are used. `containers`: of the step."""
+        if PREFIX in learned.dropped:
+            return {}
+        return self._lineages.of(reference, containers, learned.plans_of(outputs=True))
+
+    def tested(self, learned: Experience, evidence: Evidence, step: int) -> Experience:
+        """In charge, if a test is due and is passed; `step` is the last execution's.
+
+        Features of lineage stay only where that test shows that they save runs.
+        """
+        progress, policy = learned.progress, learned.policy
         if not phases.is_test_due(progress, policy) or not can_fit():
-            return progress
-        pairs = self.known_pairs(evidence)
-        return progress if pairs is None else phases.promoted(progress, policy, pairs, step)
+            return learned
+        pairs = self.known_pairs(evidence, ())
+        if pairs is None:
+            return learned
+        choice = feature_choice(pairs.where(pairs.references >= progress.since), policy, [PREFIX])
+        progress = phases.promoted(progress, policy, pairs.with_features(choice.names), step)
+        dropped = choice.dropped if progress.phase == APPLICATION else ()
+        return replace(learned, progress=progress, dropped=dropped)
 
-    def known_pairs(self, evidence: Evidence) -> TrainingPairs | None:
-        """Of all executions; errors that people said count before those that were measured."""
+    def known_pairs(self, evidence: Evidence, dropped: Sequence[str]) -> TrainingPairs | None:
+        """Of all executions; errors that people said count before those that were measured. Without the
+        features that were dropped.
+        """
         said = {wave.number: wave.said for wave in evidence.waves if wave.said is not None}
-        return self._pairs.of(job_key(evidence.question.job), said)
+        pairs = self._pairs.of(job_key(evidence.question.job), said)
+        return None if pairs is None else pairs.with_features(names_without(pairs.names, dropped))
 
     def _executed(self, learned: Experience, step: Step, error: float) -> Experience:
         """In training only what was compared counts, since it has begun."""
@@ -176,6 +197,7 @@ class ExecutionLabels:
                 kept_inputs(then),
                 now,
                 impacts.since(reference.step, step.step),
+                self.lineages(learned, reference, then),
                 reference,
                 step,
             )

@@ -37,7 +37,8 @@ class Step:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experience:
     """`terms` is a digest of how errors are measured, `code` of what runs. `steps` ascend; `next_step` is the
-    number of the one to come. `executed` is the last execution that was looked at.
+    number of the one to come. `executed` is the last execution that was looked at. `dropped`: groups of
+    features that the test found to save nothing.
     """
 
     terms: str
@@ -48,6 +49,7 @@ class Experience:
     steps: tuple[Step, ...] = ()
     next_step: int = 0
     executed: str | None = None
+    dropped: tuple[str, ...] = ()
 
     def executions(self) -> list[Step]:
         """The steps that executions followed."""
@@ -61,7 +63,9 @@ class Experience:
 
     def anew(self, since: int, why: str) -> Experience:
         """In training, from this step on."""
-        return replace(self, progress=Progress(since=since, reason=f"training has begun anew: {why}"))
+        return replace(
+            self, dropped=(), progress=Progress(since=since, reason=f"training has begun anew: {why}")
+        )
 
     def with_step(self, step: Step) -> Experience:
         """In place of the one of its number."""
@@ -93,7 +97,7 @@ class Experience:
         )
 
 
-_PLAIN = ("terms", "code", "next_step", "executed")
+_PLAIN = ("terms", "code", "next_step", "executed", "dropped")
 
 
 def experience_of_json(text: str) -> Experience:
@@ -105,6 +109,7 @@ def experience_of_json(text: str) -> Experience:
             **kept,
             "policy": Policy(**kept["policy"]),
             "progress": progress_of_json(kept["progress"]),
+            "dropped": tuple(kept["dropped"]),
             "plans": tuple(plan_of_json(plan) for plan in kept["plans"]),
             "steps": tuple(Step(**{**step, "verdict": Verdict(**step["verdict"])}) for step in steps),
         }

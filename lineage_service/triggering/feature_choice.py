@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from lineage_service.triggering.closed_loop import Calibration, Fit, calibrated
 from lineage_service.triggering.forest import RandomForest
 from lineage_service.triggering.phases import Policy
 from lineage_service.triggering.training_pairs import TrainingPairs
 
-__all__ = ["WORTH", "FeatureChoice", "feature_choice"]
+__all__ = ["WORTH", "FeatureChoice", "feature_choice", "names_without"]
 
 #: Features must save so many of all waves.
 WORTH = 0.03
@@ -36,14 +38,15 @@ class FeatureChoice:
 def feature_choice(
     pairs: TrainingPairs, policy: Policy, groups: Sequence[str], fit: Fit = RandomForest
 ) -> FeatureChoice:
-    """`groups` are beginnings of names, the dearest first; `pairs` those of the training.
+    """`groups` are parts of names, the dearest first; `pairs` those of the training.
 
     Where no threshold holds without them, they stay: more training may show what they are worth.
     """
-    names, dropped = pairs.names, []
-    test = _tested(pairs, policy, fit)
+    dropped = [group for group in groups if _is_unknown(pairs, group)]
+    names = names_without(pairs.names, dropped)
+    test = _tested(pairs.with_features(names), policy, fit)
     for group in groups:
-        others = tuple(name for name in names if not name.startswith(group))
+        others = names_without(names, [group])
         if len(others) == len(names) or not others:
             continue
         without = _tested(pairs.with_features(others), policy, fit)
@@ -51,6 +54,17 @@ def feature_choice(
             names, test = others, without
             dropped.append(group)
     return FeatureChoice(names, tuple(dropped), test)
+
+
+def names_without(names: Sequence[str], groups: Sequence[str]) -> tuple[str, ...]:
+    """Those that belong to none of the groups."""
+    return tuple(name for name in names if not any(group in name for group in groups))
+
+
+def _is_unknown(pairs: TrainingPairs, group: str) -> bool:
+    """Has it features, and none of them a value?"""
+    chosen = [group in name for name in pairs.names]
+    return any(chosen) and bool(np.isnan(pairs.features[:, chosen]).all())
 
 
 def _tested(pairs: TrainingPairs, policy: Policy, fit: Fit) -> Calibration:

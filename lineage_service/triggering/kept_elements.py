@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset
@@ -39,6 +40,8 @@ _ELEMENTS = pa.schema(
         ("numbers", _NUMBERS),
         ("level", _NUMBERS),
         ("impact", _NUMBERS),
+        ("files", pa.string()),
+        ("places", pa.list_(pa.int32())),
     ]
 )
 _PAIRS = pa.schema(
@@ -55,19 +58,27 @@ _PAIRS = pa.schema(
 #: What a pair is by, and what is known of it.
 _ENTRY = ("reference", "step", "number", "error")
 _TRIES = 20
+Places = npt.NDArray[np.int32]
+_NO_PLACES: Places = np.zeros(0, np.int32)
 #: Pairs of a job are joined into one file after so many commits, and files of elements that went are removed.
 _JOINED = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptContainer:
-    """One input or output at a wave. `level` and `impact`, which is from the wave before, are of inputs."""
+    """One input or output at a wave. `level` and `impact`, which is from the wave before, are of inputs.
+
+    `files` are those that were read, each with how many rows it had; `places` say of each row which of the
+    elements it is. Without files, it is not known which rows of them elements are.
+    """
 
     path: str
     is_output: bool
     elements: Elements
     level: Level | None = None
     impact: Impact | None = None
+    files: tuple[tuple[str, int], ...] = ()
+    places: Places | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +265,8 @@ def _element_rows(rows: Sequence[tuple[str, KeptContainer]]) -> pa.RecordBatch:
             _lists([container.elements.values.ravel() for container in containers], pa.float64()),
             _lists([_level_numbers(container.level) for container in containers], pa.float64()),
             _lists([_impact_numbers(container.impact) for container in containers], pa.float64()),
+            pa.array([json.dumps(container.files) for container in containers]),
+            _lists([_NO_PLACES if one.places is None else one.places for one in containers], pa.int32()),
         ],
         schema=_ELEMENTS,
     )
@@ -282,12 +295,15 @@ def _container(row: pa.Table) -> KeptContainer:
         row.column(name)[0].values.to_numpy() for name in ("hashes", "numbers", "level", "impact")
     )
     keys = hashes.view(np.uint64)
+    files, places = json.loads(row.column("files")[0].as_py()), row.column("places")[0].values.to_numpy()
     return KeptContainer(
         path=path,
         is_output=is_output,
         elements=Elements(keys, numbers.reshape(len(keys), columns)),
         level=_level(level, columns) if len(level) else None,
         impact=Impact(impact[:columns], impact[columns:]) if len(impact) else None,
+        files=tuple((file, count) for file, count in files),
+        places=places if files else None,
     )
 
 

@@ -53,7 +53,11 @@ def lineage_names(columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def lineage_features(
-    columns: Sequence[str], lineage: Lineage | str, then: Elements, changes: Changes, added: Codes | None
+    columns: Sequence[str],
+    lineage: Lineage | str,
+    then: Elements,
+    changes: Changes,
+    added: Codes | None = None,
 ) -> LineageFeatures:
     """Of the `changes` since the execution that `lineage` is of, when the input's elements were `then`.
 

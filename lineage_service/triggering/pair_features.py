@@ -1,32 +1,51 @@
 """The features and the error of a pair of waves, from what is kept of both. Pure.
 
-`between` is where further features of a pair are joined to those of the paper, as `impact.joined` does.
+`between` joins what lineage knows of a pair to the features of the paper.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
+
+import pyarrow as pa
 
 from lineage_service.triggering import impact
 from lineage_service.triggering.changed_elements import Elements, difference
-from lineage_service.triggering.element_plans import Plan
+from lineage_service.triggering.container_rows import files_of
+from lineage_service.triggering.element_plans import Plan, places_of
 from lineage_service.triggering.experience import Step
 from lineage_service.triggering.impact import Features, Impact
 from lineage_service.triggering.kept_elements import KeptContainer
+from lineage_service.triggering.lineage_features import Lineage, lineage_features
 from lineage_service.triggering.output_error import ERRORS
 from lineage_service.triggering.terms import Terms
 
-__all__ = ["between", "error_between", "kept_inputs", "seen_input"]
+__all__ = ["between", "error_between", "kept_inputs", "seen", "seen_input"]
 
 _HOUR_MS = 3_600_000
 
 
-def seen_input(path: str, elements: Elements, previous: KeptContainer | None) -> KeptContainer:
+def seen_input(
+    table: pa.Table, plan: Plan, elements: Elements, previous: KeptContainer | None
+) -> KeptContainer:
     """As it is now, with its impact since the wave before."""
     level = impact.level(elements)
     since = None if previous is None else impact.impact(difference(previous.elements, elements), level)
-    return KeptContainer(path=path, is_output=False, elements=elements, level=level, impact=since)
+    return replace(seen(table, plan, elements), level=level, impact=since)
+
+
+def seen(table: pa.Table, plan: Plan, elements: Elements) -> KeptContainer:
+    """An input or output that was read."""
+    files, places = files_of(table), places_of(table, plan, elements)
+    return KeptContainer(
+        path=plan.path,
+        is_output=plan.is_output,
+        elements=elements,
+        files=() if places is None else tuple(files),
+        places=places if files else None,
+    )
 
 
 def kept_inputs(containers: Iterable[KeptContainer]) -> dict[str, KeptContainer]:
@@ -38,10 +57,12 @@ def between(
     then: Mapping[str, KeptContainer],
     now: Mapping[str, KeptContainer],
     impacts: Sequence[Mapping[str, Impact]],
+    lineages: Mapping[str, Lineage],
     reference: Step,
     step: Step,
 ) -> Features:
     """Of the inputs at two steps. `impacts`: of each step since the reference, this one included, by path.
+    `lineages`: of the execution at the reference, by path; of others it is not known.
 
     Raises KeyError where one of them lacks an input.
     """
@@ -50,13 +71,17 @@ def between(
         before, after = then[plan.path], now[plan.path]
         if before.level is None or after.level is None:
             raise KeyError(plan.path)
+        changes = difference(before.elements, after.elements)
         own = impact.features(
             plan.columns,
-            difference(before.elements, after.elements),
+            changes,
             before.level,
             after.level,
             [by_path[plan.path] for by_path in impacts if plan.path in by_path],
         )
+        lineage = lineages.get(plan.path, "it is not known")
+        reached = lineage_features(plan.columns, lineage, before.elements, changes)
+        own = impact.joined(own, reached.features)
         prefix = f"{plan.path}: " if len(plans) > 1 else ""
         parts.append(Features(tuple(f"{prefix}{name}" for name in own.names), own.values))
     moment = datetime.fromtimestamp(step.time / 1000, timezone.utc)

@@ -20,6 +20,7 @@ from lineage_service.errors import InvalidQueryError
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.file_parts import FilePart, normal_path, paths_of, row_parts_of
 from lineage_service.tracing.files.file_rows import FileRows
+from lineage_service.tracing.files.file_systems import UnreadableError
 from lineage_service.tracing.files.row_formats import RowFormat, row_format_of
 from lineage_service.tracing.model.elements import TopologyNode, is_below
 from lineage_service.tracing.query.open_applications import Opened
@@ -256,6 +257,15 @@ def _rows_of(
     return row_of
 
 
+def _is_as_read(part: FilePart, files: FileRows) -> bool:
+    """Another file in its place has other rows before a part."""
+    try:
+        state = files.files.state(part.path)
+    except UnreadableError:
+        return False
+    return (state.size, state.modified) == (part.size, part.modified)
+
+
 def _before(
     node: TopologyNode, info: Mapping[str, object], part: FilePart, files: FileRows, check: Check
 ) -> int:
@@ -267,7 +277,9 @@ def _before(
         partition = int(str(info["split"]))
         if format.is_text and partition in node.file_rows:
             return node.file_rows[partition].start
-        before = files.rows_before(part.path, part.start, check, format=format)
+        before = None
+        if not part.start or _is_as_read(part, files):
+            before = files.rows_before(part.path, part.start, check, format=format)
         if before is not None:
             return before
     raise _UnknownError(f"which rows of {part.path} the records of {node.name} are is not known")

@@ -12,6 +12,7 @@ from lineage_service.lineage.trigger_totals import TriggerTotals
 from lineage_service.triggering.certain import Answer
 from lineage_service.triggering.decisions import Decider
 from lineage_service.triggering.evidence import Evidence
+from lineage_service.triggering.execution_lineage import ExecutionLineages
 from lineage_service.triggering.executions import LastStarts, executions_of
 from lineage_service.triggering.given_inputs import inputs_of, outputs_of
 from lineage_service.triggering.kept_elements import KeptElements, KeptPairs
@@ -43,7 +44,10 @@ class StoredJobs:
 
         def weigh(evidence: Evidence, answer: Answer, number: int) -> Weighed:
             nonlocal weigher
-            weigher = weigher or Weigher(self._history, *self._kept())
+            if weigher is None:
+                assert question.terms is not None
+                lineages = ExecutionLineages(self._store, question.terms.within_s)
+                weigher = Weigher(self._history, *self._kept(), lineages)
             return weigher.weigh(evidence, answer, number)
 
         return Decider(self._store, self._history, weigh).decide(question)

@@ -23,8 +23,10 @@ from lineage_service.triggering.container_rows import RowReader, UnreadRowsError
 from lineage_service.triggering.element_plans import elements_by_plan, planned_inputs
 from lineage_service.triggering.evidence import Evidence
 from lineage_service.triggering.execution_labels import ExecutionLabels, Impacts, can_fit
+from lineage_service.triggering.execution_lineage import ExecutionLineages
 from lineage_service.triggering.executions import Execution
 from lineage_service.triggering.experience import Experience, Step, experience_of_json
+from lineage_service.triggering.feature_choice import names_without
 from lineage_service.triggering.file_looks import FileLook
 from lineage_service.triggering.forest import TriggerExtraError
 from lineage_service.triggering.impact import Features
@@ -60,9 +62,15 @@ class Weighed:
 class Weigher:
     """Of one flow store, for one question. What it has read, it does not read again."""
 
-    def __init__(self, history: WaveHistory, elements: KeptElements, pairs: KeptPairs) -> None:
+    def __init__(
+        self,
+        history: WaveHistory,
+        elements: KeptElements,
+        pairs: KeptPairs,
+        lineages: ExecutionLineages,
+    ) -> None:
         self._history, self._elements, self._pairs = history, elements, pairs
-        self._labels = ExecutionLabels(elements, pairs)
+        self._labels = ExecutionLabels(elements, pairs, lineages)
         self._tables: dict[tuple[str, str], pa.Table] = {}
 
     def weigh(self, evidence: Evidence, answer: Answer, number: int) -> Weighed:
@@ -122,9 +130,8 @@ class Weigher:
         progress = Progress(
             since=before.since, executions=before.executions, reason="another bound is to be kept"
         )
-        if last:
-            progress = self._labels.tested(progress, policy, evidence, last[0].step)
-        return replace(learned, progress=progress)
+        learned = replace(learned, progress=progress, dropped=())
+        return self._labels.tested(learned, evidence, last[0].step) if last else learned
 
     # -- what has changed ------------------------------------------------------------------------------
 
@@ -153,7 +160,9 @@ class Weigher:
                 learned = replace(learned.anew(at, "the inputs are other ones"), steps=())
             learned = replace(learned, plans=(*plans, *outputs))
         previous = kept_inputs(self._elements.of(learned.steps[-1].part)) if learned.steps else {}
-        containers = [seen_input(path, elements, previous.get(path)) for path, elements in inputs.items()]
+        containers = [
+            seen_input(tables[plan.path], plan, inputs[plan.path], previous.get(plan.path)) for plan in plans
+        ]
         step = Step(
             step=at,
             number=number,
@@ -166,8 +175,16 @@ class Weigher:
         if reference is not None:
             impacts = Impacts(self._elements, learned.steps).since(reference.step, at)
             own = {one.path: one.impact for one in containers if one.impact is not None}
-            then = kept_inputs(self._elements.of(reference.part))
-            features = between(plans, then, kept_inputs(containers), [*impacts, own], reference, step)
+            kept = self._elements.of(reference.part)
+            features = between(
+                plans,
+                kept_inputs(kept),
+                kept_inputs(containers),
+                [*impacts, own],
+                self._labels.lineages(learned, reference, kept),
+                reference,
+                step,
+            )
             pair = Pair(reference=reference.step, step=at, number=number, error=None, features=features)
             self._pairs.add(job, [pair])
         self._elements.add(job, {step.part: containers})
@@ -201,11 +218,12 @@ class Weigher:
         is_asked = progress.phase == APPLICATION and features is not None and age <= policy.horizon
         if is_asked and can_fit():
             assert features is not None
-            pairs = self._labels.known_pairs(evidence)
-            if pairs is None or pairs.names != features.names:
+            pairs = self._labels.known_pairs(evidence, learned.dropped)
+            names = names_without(features.names, learned.dropped)
+            if pairs is None or pairs.names != names:
                 raise UnreadRowsError("what was learned is of other features")
             lesson = phases.lesson(progress, pairs, policy)
-            row = features.values
+            row = features.values[[features.names.index(name) for name in names]]
             probability, unlike = float(lesson.forest.probability(row[None, :])[0]), lesson.unlike(row)
         verdict = phases.verdict(
             progress,

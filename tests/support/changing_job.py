@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lineage_service.decode.batches import flow_batch
 from lineage_service.lineage import Trigger
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.triggering.question import Question
@@ -24,6 +25,7 @@ from lineage_service.triggering.terms import terms_of
 from spark_agent import contract
 from spark_agent.contract.program_code import hash_of_files
 from tests.support.dataset_applications import Job, dataset, store_all
+from tests.support.lineage_messages import block, messages
 
 JOB = "means"
 REGIONS, DETECTORS = 4, 40
@@ -51,7 +53,9 @@ class Clock:
 
 @dataclass
 class ChangingJob:
-    """`readings` (detectors) are what the input says now; `weather` moves them."""
+    """`readings` (detectors) are what the input says now; `weather` moves them. `has_flows`: its lineage says
+    which detectors went into which means.
+    """
 
     folder: Path
     clock: Clock
@@ -59,6 +63,7 @@ class ChangingJob:
     executions: int = 0
     asked: int = 0
     outputs: list[np.ndarray[Any, Any]] = field(default_factory=list)
+    has_flows: bool = False
 
     def __post_init__(self) -> None:
         self.store = DeltaFlowStore(self.folder / "flows")
@@ -128,7 +133,7 @@ class ChangingJob:
             contract.PARTITIONS,
             node=read,
             partitions=[
-                {"split": 0, "parts": [{"path": str(self.input), "first": 1, **_status(self.input)}]}
+                {"split": 0, "parts": [{"path": str(self.input), "first": 0, **_status(self.input)}]}
             ],
         )
         part = self.output / "part-00000.csv"
@@ -138,9 +143,16 @@ class ChangingJob:
                 part, ("region", "mean"), [(f"r{at}", f"{mean!r}") for at, mean in enumerate(means.tolist())]
             )
             self.outputs.append(means)
+        parent = job.node("operator", contract.FLOWS, [read]) if self.has_flows else read
         sink = job.write(
-            str(self.output), [read], schema=MEANS, dataset=dataset(str(self.output), "csv+header")
+            str(self.output), [parent], schema=MEANS, dataset=dataset(str(self.output), "csv+header")
         )
+        if self.has_flows:
+            size = DETECTORS // REGIONS
+            columns = {"count": [size] * REGIONS, "in": list(range(DETECTORS))}
+            gathered = block(1, 0, contract.GATHER, columns, node=parent, application_id=job.application_id)
+            self.store.write_flows(flow_batch(f"flows/{job.application_id}", messages(gathered)))
+            job.run(read, [parent, sink], DETECTORS, REGIONS, action=sink, attempt=1, blocks=1)
         job.tell(
             contract.PARTITIONS,
             node=sink,

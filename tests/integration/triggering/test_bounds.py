@@ -14,9 +14,12 @@ import pytest
 
 from lineage_service.cli import main
 from lineage_service.lineage import Trigger
-from lineage_service.triggering import execution_labels, weigher
+from lineage_service.triggering import execution_labels, execution_lineage, weigher
+from lineage_service.triggering.experience import Experience, experience_of_json
+from lineage_service.triggering.kept_elements import KeptPairs
+from lineage_service.triggering.lineage_features import PREFIX
 from lineage_service.triggering.stored_jobs import StoredJobs
-from lineage_service.triggering.wave_history import WaveHistory
+from lineage_service.triggering.wave_history import WaveHistory, job_key
 from tests.support.changing_job import JOB, ChangingJob, changing_job
 
 #: A test of few waves, for a confidence that so few can show.
@@ -273,3 +276,30 @@ def test_in_charge_the_bound_is_kept_in_the_wanted_share_of_waves(job: ChangingJ
     assert np.mean([errors[at] <= 0.05 for at in in_charge]) >= 0.9
     for wave in job.jobs.waves(JOB).waves:
         assert wave.decision == "run" or wave.error is None
+
+
+def test_lineage_of_earlier_executions_says_how_far_outputs_moved(still: Still) -> None:
+    """Each mean moves as the readings of its region: the features say the error before it is measured."""
+    still.job.has_flows = True
+    trained(still, 5)
+    pairs = KeptPairs(still.job.store.location).of(job_key(JOB), {})
+    assert pairs is not None
+    columns = dict(zip(pairs.names, pairs.features.T, strict=True))
+    assert (columns["lineage.live"] == 1).all()
+    assert (columns["lineage.reach"] == 1).all()
+    assert np.allclose(columns["lineage.reading.moved_error_low"], pairs.errors)
+    assert (pairs.errors > 0).all()
+
+
+def test_lineage_that_saves_nothing_is_not_walked(still: Still, monkeypatch: pytest.MonkeyPatch) -> None:
+    still.job.has_flows = True
+    answers = trained(still, 10)
+    assert answers[-1].phase == "application", answers[-1].why
+    assert PREFIX in last_experience(still).dropped  # all of it is skipped without, too
+    monkeypatch.setattr(execution_lineage, "relation_of", None)
+    assert still.ask().decision == "skip"
+
+
+def last_experience(still: Still) -> Experience:
+    waves = WaveHistory(still.job.store.location).waves(JOB)
+    return experience_of_json(waves[-1].learned or "")

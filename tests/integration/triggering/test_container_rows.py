@@ -15,7 +15,7 @@ from deltalake import write_deltalake
 from lineage_service.tracing.files.file_systems import FileSystems
 from lineage_service.tracing.files.row_formats import RowFormat
 from lineage_service.triggering import container_rows
-from lineage_service.triggering.container_rows import Container, RowReader, UnreadRowsError
+from lineage_service.triggering.container_rows import Container, RowReader, UnreadRowsError, files_of
 from lineage_service.triggering.file_looks import FileLooks
 
 ROWS = [{"town": "Aalen", "n": 1}, {"town": "Ulm", "n": 2}]
@@ -121,3 +121,14 @@ def test_what_takes_too_long_or_is_written_meanwhile_is_not_read(
 def test_an_input_without_rows_has_none(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     assert rows(tmp_path / "in", "csv").num_rows == 0
+
+
+def test_lines_end_where_those_of_spark_do_and_files_are_told_apart(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.txt").write_bytes("one\x0bhalf\r\ntwo\u2028half\rthree\n\n".encode())
+    (folder / "b.txt").write_bytes(b"four")
+    table = rows(folder, "text")
+    lines = [value.decode() for value in table["line"].to_pylist()]
+    assert lines == ["one\x0bhalf", "two\u2028half", "three", "", "four"]
+    assert files_of(table) == [(str(folder / "a.txt"), 4), (str(folder / "b.txt"), 1)]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 from pyspark import SparkContext
@@ -20,6 +21,8 @@ from lineage_service.cli import main
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.triggering import file_looks
 from lineage_service.triggering.executions import executions_of
+from lineage_service.triggering.kept_elements import KeptPairs
+from lineage_service.triggering.wave_history import job_key
 from spark_agent import contract
 from tests.support.spark.application import Application
 
@@ -144,6 +147,49 @@ def test_a_job_is_skipped_until_an_input_or_its_code_changes(
     os.utime(first)
     assert workshop.trigger("--wave", "w7") == 0
     assert workshop.trigger("--wave", "w2") == 99
+
+
+REGIONS_JOB = """
+import json
+import os
+
+from pyspark.sql import SparkSession
+
+builder = SparkSession.builder
+for name, value in json.loads(os.environ["JOB_CONF"]).items():
+    builder = builder.config(name, value)
+spark = builder.getOrCreate()
+readings = spark.read.parquet("readings").where("reading >= 10")
+sums = readings.groupBy("region").sum("reading").toDF("region", "total")
+sums.coalesce(1).write.mode("overwrite").parquet("out")
+open("application", "w").write(spark.sparkContext.applicationId)
+spark.stop()
+"""
+
+
+@pytest.mark.thorough
+def test_within_a_bound_the_flows_of_a_run_say_how_far_outputs_will_move(workshop: Workshop) -> None:
+    workshop.write("job.py", REGIONS_JOB)
+    terms = ["--bound", "0.1", "--error", "relative:total", "--key", "region", "--training", "20"]
+    regions = ["north", "south", "east"]
+    (workshop.folder / "readings").mkdir()
+    for wave in range(4):
+        for file in range(2):
+            rows = [(f"d{file}-{at}", regions[at % 3], 20.0 + at + wave * (at % 3)) for at in range(9)]
+            rows[0] = (rows[0][0], "north", 1.0 + wave)  # which the filter leaves out
+            columns = zip(("detector", "region", "reading"), zip(*rows, strict=True), strict=True)
+            path = workshop.folder / "readings" / f"{file}.parquet"
+            pq.write_table(pa.table({name: list(values) for name, values in columns}), path)
+        workshop.run("--wave", f"w{wave}", *terms)
+    workshop.trigger(*terms)
+    pairs = KeptPairs(workshop.store.location).of(job_key("takings"), {})
+    assert pairs is not None
+    columns_of = dict(zip(pairs.names, pairs.features.T, strict=True))
+    # Of each file six readings change: those of two regions. That of the third is below the filter.
+    assert columns_of["lineage.live"] == pytest.approx(12 / 14)
+    assert columns_of["lineage.reach"] == pytest.approx(2 / 3)
+    assert columns_of["lineage.reading.moved_error_low"] == pytest.approx(pairs.errors)
+    assert (pairs.errors > 0).all()
 
 
 def datasets(application: Application, kind: str) -> list[dict[str, Any]]:
