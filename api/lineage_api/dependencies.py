@@ -70,6 +70,8 @@ class Jobs(Protocol):
 
     def run_next(self, name: str) -> lineage.Job: ...
 
+    def retrain(self, name: str) -> lineage.Job: ...
+
 
 #: Results change while an application runs, and contain personal data.
 NOT_CACHED = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}

@@ -79,3 +79,15 @@ def decide(jobs: JobService, job: JobName, parameters: Annotated[DecisionParamet
 def run_next(jobs: JobService, job: JobName) -> Response:
     """Run the next wave of a job that is asked about, whatever is known. Its reason is `asked`."""
     return json_response(jobs.run_next(job), {})
+
+
+@router.post(
+    "/api/jobs/{job}/retrain",
+    tags=["jobs"],
+    dependencies=[Depends(own_pages_only)],
+    response_model=lineage.Job,
+    responses=problem_responses(403, 404, 500, 503),
+)
+def retrain(jobs: JobService, job: JobName) -> Response:
+    """Begin the training of a job anew, with its next answer. What it has learned counts no more."""
+    return json_response(jobs.retrain(job), {})

@@ -81,6 +81,20 @@ class Waves(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelInCharge(Result):
+    """What has come of the decisions of a model since it passed its test."""
+
+    waves: int = field(metadata=doc("How many waves it has decided, the latest 400 at most."))
+    skips: int = field(metadata=doc("How many of these were skipped."))
+    audits: int = field(metadata=doc("How many would have been, and were run to see what skips mean."))
+    broken: int = field(metadata=doc("How many of the audits were above the bound."))
+    compliance: float | None = field(
+        metadata=doc("The share of waves within the bound, estimated from audits. Null: no audit yet.")
+    )
+    compliance_lower: float | None = field(metadata=doc("The lower bound of that share, at 95 %."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job(Result):
     """A job, by its executions and its waves."""
 
@@ -95,6 +109,9 @@ class Job(Result):
     runs: int = field(metadata=doc("How many of these it was to run for."))
     skips: int = field(metadata=doc("How many of these it was skipped for."))
     last: Trigger | None = field(metadata=doc("The last answer; null if it was never asked about."))
+    in_charge: ModelInCharge | None = field(
+        metadata=doc("What has come of the decisions of a model; null if none is in charge.")
+    )
     saved_seconds: float = field(
         metadata=doc(
             "What skips saved: for each one the duration of the execution before it, where it is known."
@@ -107,6 +124,9 @@ class Job(Result):
     )
     run_next: bool = field(
         metadata=doc("Somebody asked for the next wave to be run, and it is still to come.")
+    )
+    retrain: bool = field(
+        metadata=doc("Somebody asked for the training to begin anew, which it does with the next answer.")
     )
 
 

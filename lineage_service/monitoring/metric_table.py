@@ -162,7 +162,7 @@ METRICS = (
         "lineage_trigger_compliance",
         "gauge",
         "serve",
-        "Share of waves within the bound; absent if it is not known.",
+        "Share of waves within the bound since a model is in charge, by audits; absent before the first.",
         _JOB,
     ),
     MetricSpec(
@@ -170,6 +170,13 @@ METRICS = (
         "gauge",
         "serve",
         "The lower bound of that share, at 95 %.",
+        _JOB,
+    ),
+    MetricSpec(
+        "lineage_trigger_tested_compliance",
+        "gauge",
+        "serve",
+        "Share of waves within the bound in the test of the model; absent before a test was passed.",
         _JOB,
     ),
     MetricSpec(

@@ -152,8 +152,12 @@ def _trigger_metrics(totals: TriggerTotals) -> Iterator[Metric]:
         (((*names, phase), phase == job.phase) for names, job in jobs for phase in _PHASES),
     )
     yield _gauge("lineage_trigger_probability", ((names, job.probability) for names, job in jobs))
-    yield _gauge("lineage_trigger_compliance", ((names, job.compliance) for names, job in jobs))
-    yield _gauge("lineage_trigger_compliance_lower", ((names, job.compliance_lower) for names, job in jobs))
+    models = [(names, job.in_charge) for names, job in jobs if job.in_charge is not None]
+    yield _gauge("lineage_trigger_compliance", ((names, model.compliance) for names, model in models))
+    yield _gauge(
+        "lineage_trigger_compliance_lower", ((names, model.compliance_lower) for names, model in models)
+    )
+    yield _gauge("lineage_trigger_tested_compliance", ((names, job.tested_compliance) for names, job in jobs))
     yield _gauge("lineage_trigger_confidence", ((names, job.confidence) for names, job in jobs))
     yield _counter("lineage_trigger_saved_seconds_total", ((names, job.saved_seconds) for names, job in jobs))
     yield _counter("lineage_trigger_spent_seconds_total", ((names, job.spent_seconds) for names, job in jobs))

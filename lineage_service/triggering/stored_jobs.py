@@ -16,6 +16,7 @@ from lineage_service.triggering.execution_lineage import ExecutionLineages
 from lineage_service.triggering.executions import LastStarts, executions_of
 from lineage_service.triggering.given_inputs import inputs_of, outputs_of
 from lineage_service.triggering.kept_elements import KeptElements, KeptPairs
+from lineage_service.triggering.model_in_charge import in_charge
 from lineage_service.triggering.question import Question
 from lineage_service.triggering.savings import Durations, savings_of
 from lineage_service.triggering.wave_history import WaveHistory, job_key
@@ -88,6 +89,7 @@ class StoredJobs:
         sources = () if last is None else inputs_of(last)
         written = () if last is None else outputs_of(last)
         savings = savings_of(waves, self._durations.of(waves))
+        retrained = self._history.retrained(name)
         return Job(
             job=name,
             application_id=None if last is None else last.application_id,
@@ -100,11 +102,13 @@ class StoredJobs:
             runs=len(waves) - skips,
             skips=skips,
             last=waves[-1].answer(repeated=False) if waves else None,
+            in_charge=in_charge(waves, retrained),
             saved_seconds=savings.saved_seconds,
             saved_unknown=savings.saved_unknown,
             spent_seconds=savings.spent_seconds,
             spent_unknown=savings.spent_unknown,
             run_next=self._history.is_run_next(name, waves),
+            retrain=retrained is not None and bool(waves) and waves[-1].number < retrained,
         )
 
     def waves(self, name: str) -> Waves:
@@ -135,11 +139,12 @@ class StoredJobs:
             raise NotFoundError(f"{name!r} was never asked about for the wave {wave!r}")
         self._history.label(entry, error)
 
-    def retrain(self, name: str) -> None:
+    def retrain(self, name: str) -> Job:
         """Begin the training of a job anew, with its next answer. Raises NotFoundError."""
         if not self._history.waves(name):
             raise NotFoundError(f"{name!r} was never asked about, so there is no training of it")
         self._history.retrain(name)
+        return self.job(name)
 
     def forget(self, name: str) -> int:
         """Remove the waves of a job, and all that was learned from them; how many there were."""

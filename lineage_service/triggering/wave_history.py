@@ -152,7 +152,7 @@ class WaveHistory:
         """Raises StoreUnavailableError."""
         self._location = location
         self._table = LateTable(location, _TABLE, _SCHEMA, "key", later=_LATER)
-        self._names: dict[str, str] = {}  # of jobs, by key
+        self._counts: dict[str, tuple[int, str, int]] = {}  # version, job and its waves, by key
 
     def count(self, job: str) -> int:
         """How many answers the job was ever given, forgotten ones included."""
@@ -184,18 +184,22 @@ class WaveHistory:
         """How many jobs there are."""
         return len(self._table.contents())
 
-    def columns(self, key: str, names: Sequence[str]) -> list[dict[str, Any]]:
-        """These columns of all answers of a job, in no order."""
-        return self._rows(key, names)
+    def columns(self, key: str, names: Sequence[str], since: int = 0) -> list[dict[str, Any]]:
+        """These columns of the answers of a job from this number on, in no order."""
+        return self._rows(key, names, since=since)
 
     def jobs(self) -> dict[str, int]:
-        """How many waves of each job there are. A job's rows are read once, for its name."""
-        contents = self._table.contents()
-        for key in contents.keys() - self._names.keys():
-            rows = self._rows(key, ("job",))
-            if rows:
-                self._names[key] = rows[0]["job"]
-        return {self._names[key]: of_job.rows for key, of_job in contents.items() if key in self._names}
+        """How many waves of each job there are. Jobs of which nothing came or went are not read again."""
+        contents, before = self._table.contents(), self._counts
+        counts: dict[str, tuple[int, str, int]] = {}
+        for key, of_job in contents.items():
+            if key in before and before[key][0] == of_job.version:
+                counts[key] = before[key]
+            else:
+                names = [row["job"] for row in self._rows(key, ("job",))]
+                counts[key] = of_job.version, names[0] if names else "", len(names)
+        self._counts = counts
+        return {job: count for _, job, count in counts.values() if count}
 
     def add(self, wave: Wave, count: int) -> None:
         """As the answer after the first `count`. Raises StoreConflictError if there is one already."""
@@ -252,7 +256,7 @@ class WaveHistory:
         return count
 
     def _rows(
-        self, key: str, names: Sequence[str] = _COLUMNS, *, labels: bool = False
+        self, key: str, names: Sequence[str] = _COLUMNS, *, labels: bool = False, since: int = 0
     ) -> list[dict[str, Any]]:
         uris = self._table.files(key, None)
         if not uris:
@@ -262,7 +266,8 @@ class WaveHistory:
         with translated_read_errors():
             stored = pyarrow.dataset.dataset(files, schema=_SCHEMA, format="parquet")
             is_label = pc.field("decision") == _LABEL
-            table = stored.to_table(columns=list(names), filter=is_label if labels else ~is_label)
+            chosen = (is_label if labels else ~is_label) & (pc.field("number") >= since)
+            table = stored.to_table(columns=list(names), filter=chosen)
             rows: list[dict[str, Any]] = table.to_pylist()
         return rows
 

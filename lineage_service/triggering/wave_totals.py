@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from lineage_service.lineage import TriggerPhase
+from lineage_service.lineage import ModelInCharge, TriggerPhase
 from lineage_service.lineage.trigger_totals import DECISION_SECONDS, JobTotals, TriggerTotals
+from lineage_service.triggering.model_in_charge import in_charge
 from lineage_service.triggering.savings import Durations, savings_of
 from lineage_service.triggering.wave_history import WaveHistory
 
@@ -25,6 +26,8 @@ __all__ = ["MOST_JOBS", "WaveTotals", "totals_of"]
 
 MOST_JOBS = 200
 LOOK_SECONDS = 2.0
+#: What was learned stands with the last answer, or with one of so many before it.
+_LEARNED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +44,16 @@ class AnswerRow:
     confidence: float | None
     probability: float | None
     compliance: float | None
-    compliance_lower: float | None
     seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedRow:
+    """What was learned until an answer, as `Wave` has it."""
+
+    number: int
+    bound: float | None
+    learned: str | None
 
 
 class WaveTotals:
@@ -76,10 +87,24 @@ class WaveTotals:
         names = AnswerRow.__dataclass_fields__.keys()
         rows = [AnswerRow(**row) for row in self._history.columns(key, list(names))]
         seconds = self._durations.within(rows, lambda: self._now() < until)
-        return None if seconds is None or not rows else totals_of(rows, seconds)
+        if seconds is None or not rows:
+            return None
+        return totals_of(rows, seconds, self._in_charge(key, rows))
+
+    def _in_charge(self, key: str, rows: Sequence[AnswerRow]) -> ModelInCharge | None:
+        last = max(rows, key=lambda row: row.number)
+        if last.bound is None:
+            return None
+        learned = [
+            LearnedRow(**row)
+            for row in self._history.columns(key, ("number", "bound", "learned"), last.number - _LEARNED)
+        ]
+        return in_charge(learned, self._history.retrained(last.job))
 
 
-def totals_of(rows: Sequence[AnswerRow], seconds: Mapping[str, float]) -> JobTotals:
+def totals_of(
+    rows: Sequence[AnswerRow], seconds: Mapping[str, float], model: ModelInCharge | None = None
+) -> JobTotals:
     """Of the answers of a job, in any order; `seconds` are those of its executions, by application."""
     latest_first = sorted(rows, key=lambda row: -row.number)
     bound = latest_first[0].bound
@@ -92,8 +117,8 @@ def totals_of(rows: Sequence[AnswerRow], seconds: Mapping[str, float]) -> JobTot
         decisions=Counter((row.decision, row.reason) for row in rows),
         phase=_phase(modelled),
         probability=next((row.probability for row in modelled if row.probability is not None), None),
-        compliance=None if tested is None else tested.compliance,
-        compliance_lower=None if tested is None else tested.compliance_lower,
+        tested_compliance=None if tested is None else tested.compliance,
+        in_charge=model,
         confidence=modelled[0].confidence if modelled else None,
         seconds=tuple(took[at] for at in range(len(DECISION_SECONDS) + 1)),
         saved_seconds=savings.saved_seconds,

@@ -87,6 +87,7 @@ ASKED = {
     "get_job": JOB,
     "list_waves": f"{JOB}/waves",
     "run_next": f"{JOB}/run-next",
+    "retrain": f"{JOB}/retrain",
     "get_lag": "/api/lag",
     "check_health": "/healthz",
     "check_readiness": "/readyz",
@@ -105,7 +106,7 @@ CSV = {
     "list_waves": f"{JOB}/waves",
 }
 #: Those that change something.
-POSTED = ("put_trace_into_neo4j", "decide", "run_next")
+POSTED = ("put_trace_into_neo4j", "decide", "run_next", "retrain")
 METRIC = "kafka_consumergroup_lag"
 
 
@@ -159,7 +160,8 @@ def examples() -> dict[str, Any]:
     for application in found["answers"]["list_applications"]["applications"]:
         of_steady_times(application)
     of_steady_times(found["answers"]["get_application"])
-    for name in ("list_datasets", "get_dataset", "list_jobs", "get_job", "list_waves", "decide", "run_next"):
+    jobs = ("list_jobs", "get_job", "list_waves", "decide", "run_next", "retrain")
+    for name in ("list_datasets", "get_dataset", *jobs):
         of_steady_moments(found["answers"][name])
     found["csv"]["list_waves"] = re.sub(r",0\.\d+,", f",{DECIDED_S},", found["csv"]["list_waves"])
     found["answers"]["trace_of_dataset"]["started"] = STARTED_MS

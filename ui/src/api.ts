@@ -592,11 +592,13 @@ export interface Job {
   runs: number;
   skips: number;
   last: Trigger | null;
+  in_charge: ModelInCharge | null;
   saved_seconds: number;
   saved_unknown: number;
   spent_seconds: number;
   spent_unknown: number;
   run_next: boolean;
+  retrain: boolean;
 }
 
 /** A job in a list. */
@@ -708,6 +710,16 @@ export interface MissingRow {
   outputs: MissedOutput[];
   exact: boolean;
   reason: string;
+}
+
+/** What has come of the decisions of a model since it passed its test. */
+export interface ModelInCharge {
+  waves: number;
+  skips: number;
+  audits: number;
+  broken: number;
+  compliance: number | null;
+  compliance_lower: number | null;
 }
 
 /** One operation of an application. */

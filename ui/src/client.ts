@@ -96,6 +96,8 @@ export interface Client {
   waves(name: string, options?: RequestOptions): Promise<Waves>;
   /** Lets the next wave of a job be run. */
   runNext(name: string, options?: RequestOptions): Promise<Job>;
+  /** Lets the training of a job begin anew. */
+  retrain(name: string, options?: RequestOptions): Promise<Job>;
   lag(options?: RequestOptions): Promise<Lag>;
   /**
    * All pages of records or of a trace as one CSV text, at most `rows` rows (counting goes by pages, so it may be a
@@ -143,6 +145,7 @@ export function makeClient(): Client {
     job: (name, options) => getJson(["api", "jobs", name], {}, options),
     waves: (name, options) => getJson(["api", "jobs", name, "waves"], {}, options),
     runNext: (name, options) => getJson(["api", "jobs", name, "run-next"], {}, options, "POST"),
+    retrain: (name, options) => getJson(["api", "jobs", name, "retrain"], {}, options, "POST"),
     lag: (options) => getJson(["api", "lag"], {}, options),
     csv: (id, what, parameters, options) =>
       csv(

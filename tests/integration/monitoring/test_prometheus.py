@@ -20,6 +20,9 @@ import pytest
 import yaml
 
 from lineage_service.devstack.ports import HOST, choose_port
+from lineage_service.triggering.drift import BROKEN, KEPT, RUN, SKIPPED, Looks
+from lineage_service.triggering.experience import Experience
+from lineage_service.triggering.phases import Policy, Progress
 from lineage_service.triggering.wave_history import Wave, WaveHistory
 from spark_agent import contract
 from tests.support.consumers import Bench, bench_of, manifest, metrics_url, serving, some_blocks, wait_until
@@ -106,6 +109,8 @@ def address_of(url: str) -> str:
 
 def answer(number: int) -> Wave:
     """One that rests on a model, of a job that keeps its bound less often than is wanted."""
+    looks = Looks(recent=SKIPPED * 6 + RUN * 6 + KEPT * 6 + BROKEN * 2)
+    progress = Progress(phase="application", looks=looks)
     return Wave(
         job="takings",
         wave=f"w{number}",
@@ -118,9 +123,10 @@ def answer(number: int) -> Wave:
         bound=0.05,
         confidence=0.95,
         probability=0.04,
-        compliance=0.925,
-        compliance_lower=0.9,
+        compliance=0.985,
+        compliance_lower=0.96,
         seconds=0.02,
+        learned=Experience(terms="", policy=Policy(bound=0.05), progress=progress).to_json(),
     )
 
 
@@ -172,7 +178,7 @@ def test_no_panel_is_empty_and_every_alert_can_be_evaluated(bench: Bench, neo4j:
 
         wait_until(is_firing, consumer)
         summaries = [alert["annotations"]["summary"] for alert in asked(url, "alerts")["alerts"]]
-        late = "The job takings kept its bound in 92.5% of the waves that were looked at, and more is wanted."
+        late = "By its audits, the job takings keeps its bound in 92.5% of waves, and more is wanted."
         assert late in summaries
         [alert] = [
             alert

@@ -50,6 +50,15 @@ def test_the_next_wave_is_run_if_somebody_asks_for_it(client: Client) -> None:
     assert client.post("/api/jobs/nobody/run-next").status_code == 404
 
 
+def test_a_job_trains_anew_if_somebody_asks_for_it(client: Client) -> None:
+    client.post(f"{JOB}/decisions", params={"wave": "before"})
+    assert client.get(JOB).json()["retrain"] is False
+    assert client.post(f"{JOB}/retrain").json()["retrain"] is True
+    client.post(f"{JOB}/decisions", params={"wave": "anew"})
+    assert client.get(JOB).json()["retrain"] is False
+    assert client.post("/api/jobs/nobody/retrain").status_code == 404
+
+
 @pytest.mark.parametrize(
     ("parameters", "status"),
     [
@@ -79,6 +88,7 @@ def test_a_decision_needs_the_token_and_a_page_of_its_own(client: Client, folder
     for method, address in (
         ("POST", f"{JOB}/decisions"),
         ("POST", f"{JOB}/run-next"),
+        ("POST", f"{JOB}/retrain"),
         ("GET", "/api/jobs"),
         ("GET", f"{JOB}/waves"),
     ):

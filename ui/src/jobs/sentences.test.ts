@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { wave } from "./fixture";
 import {
+  chargeRest,
+  chargeText,
   complianceRest,
   complianceText,
   drawingText,
@@ -51,10 +53,23 @@ test("compliance is that of the last answer that has it, under the bound of the 
   expect(known?.wave).toBe("w2");
   expect(complianceText(tested)).toBe("97.8 % of 400 waves");
   expect(complianceRest(tested)).toBe("within 5 %, 95 % lower bound 96.1 %, wanted 95 %");
-  expect([isBelow(tested), isBelow({ ...tested, compliance: 0.94 })]).toEqual([false, true]);
   expect(knownCompliance([wave("w4"), old])).toBeNull();
   expect(knownCompliance([])).toBeNull();
   expect(complianceText(wave("w5"))).toBe("not known");
+});
+
+test("what came of a model is said with how little that may be", () => {
+  const model = { waves: 100, skips: 60, audits: 4, broken: 1, compliance: 0.85, compliance_lower: 0.55 };
+  expect(chargeText(model)).toBe("85 %, 1 of 4 audits above it");
+  expect(chargeRest(model)).toBe("100 waves decided, 60 skipped, 95 % lower bound 55 %");
+  expect(chargeText({ ...model, audits: 0, broken: 0, compliance: null })).toBe("not known: no audit yet");
+  expect(chargeText({ ...model, waves: 0, compliance: null })).toBe("no wave yet");
+  expect([isBelow(model, 0.95), isBelow(model, 0.8), isBelow(null, 0.95), isBelow(model, null)]).toEqual([
+    true,
+    false,
+    false,
+    false,
+  ]);
 });
 
 test("the phase is that of the last answer of a model, since certain answers stand between", () => {

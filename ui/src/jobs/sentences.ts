@@ -1,6 +1,6 @@
 // What is said of a job and of its waves. Pure.
 
-import type { Job, Trigger } from "../api";
+import type { Job, ModelInCharge, Trigger } from "../api";
 import { count, duration, number } from "../format";
 
 /** "4.2 %". At most three places, so that 0.04 % is not said to be none. */
@@ -55,9 +55,27 @@ export function complianceRest({ compliance_lower: lower, confidence, bound }: C
     .join(", ");
 }
 
-/** Does it keep less than is wanted? */
-export const isBelow = ({ compliance, confidence }: Compliance): boolean =>
-  compliance !== null && confidence !== null && compliance < confidence;
+/** "96 %, 1 of 9 audits above it": what has come of a model's decisions. */
+export function chargeText({ compliance, audits, broken, waves }: ModelInCharge): string {
+  if (waves === 0) return "no wave yet";
+  if (compliance === null) return "not known: no audit yet";
+  return audits === 0
+    ? percent(compliance)
+    : `${percent(compliance)}, ${number(broken)} of ${count(audits, "audit")} above it`;
+}
+
+/** How sure that is, and of how much. */
+export const chargeRest = ({ compliance_lower: lower, waves, skips }: ModelInCharge): string =>
+  [
+    waves > 0 && `${count(waves, "wave")} decided, ${number(skips)} skipped`,
+    lower !== null && `95 % lower bound ${percent(lower)}`,
+  ]
+    .filter((part) => part !== false)
+    .join(", ");
+
+/** Does it keep the bound less often than is wanted, by what was seen? */
+export const isBelow = (model: ModelInCharge | null, wanted: number | null): boolean =>
+  model !== null && model.compliance !== null && wanted !== null && model.compliance < wanted;
 
 /** What answers rest on. Certain ones stand between those of a model. */
 export function phaseOf(waves: readonly Pick<Trigger, "phase" | "bound">[]): string {

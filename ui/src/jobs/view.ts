@@ -11,6 +11,8 @@ import { loading, notice, showFailure } from "../states";
 import type { View, ViewContext } from "../view";
 import { waveDrawing } from "./drawing";
 import {
+  chargeRest,
+  chargeText,
   complianceRest,
   complianceText,
   isBelow,
@@ -24,6 +26,8 @@ import {
 import { waveTable } from "./waves";
 
 const POLL_MS = 10_000;
+/** What is said once it was asked for. */
+const DONE = { runNext: "The next wave is run", retrain: "It trains anew from the next wave on" } as const;
 /** Rows of the table, unless the address wants all. */
 const SHOWN_WAVES = 200;
 
@@ -36,8 +40,9 @@ export function jobView(container: HTMLElement, context: ViewContext, first: Job
   const heading = h("h1", { tabindex: -1 }, name);
   const about = h("div", {}, loading());
   const outcome = h("div", { role: "status" });
-  const runNext = h("button", { type: "button", click: () => void ask() }, "Run next time");
-  const tools = h("div", { class: "tools", hidden: true }, runNext);
+  const runNext = h("button", { type: "button", click: () => void ask("runNext") });
+  const retrain = h("button", { type: "button", hidden: true, click: () => void ask("retrain") });
+  const tools = h("div", { class: "tools", hidden: true }, runNext, retrain);
   const waves = h("div");
   context.title(name);
   replace(container, heading, about, tools, outcome, waves);
@@ -48,7 +53,10 @@ export function jobView(container: HTMLElement, context: ViewContext, first: Job
     replace(about, factsOf(job, known.waves), figuresOf(job, known.waves));
     tools.hidden = false;
     runNext.disabled = job.run_next;
-    runNext.textContent = job.run_next ? "The next wave is run" : "Run next time";
+    runNext.textContent = job.run_next ? DONE.runNext : "Run next time";
+    retrain.disabled = job.retrain;
+    retrain.textContent = job.retrain ? DONE.retrain : "Train anew";
+    retrain.hidden = (known.waves[0]?.bound ?? null) === null; // nothing is learned without a bound
     showWaves();
   };
   const showWaves = () => {
@@ -77,17 +85,18 @@ export function jobView(container: HTMLElement, context: ViewContext, first: Job
           ],
     );
   };
-  /** The next wave is to be run. */
-  const ask = async () => {
-    runNext.disabled = true;
+  /** What is to happen with the next wave. */
+  const ask = async (what: keyof typeof DONE) => {
+    const button = what === "runNext" ? runNext : retrain;
+    button.disabled = true;
     replace(outcome);
     try {
-      await context.client.runNext(name, { signal: closing.signal });
-      context.announce("The next wave is run");
+      await context.client[what](name, { signal: closing.signal });
+      context.announce(DONE[what]);
       polling.now();
     } catch (error) {
-      runNext.disabled = false;
-      if (!isAbort(error)) showFailure(outcome, error, () => void ask());
+      button.disabled = false;
+      if (!isAbort(error)) showFailure(outcome, error, () => void ask(what));
     }
   };
   const polling = poll(
@@ -168,7 +177,7 @@ const placesOf = (places: readonly string[]): Child =>
 
 function figuresOf(job: Job, waves: readonly Trigger[]): Child {
   if (job.waves === 0) return null;
-  const compliance = knownCompliance(waves);
+  const [compliance, model, wanted] = [knownCompliance(waves), job.in_charge, waves[0]?.confidence ?? null];
   const net = job.saved_seconds - job.spent_seconds;
   const isPartial = job.saved_unknown > 0 || job.spent_unknown > 0;
   return [
@@ -178,14 +187,13 @@ function figuresOf(job: Job, waves: readonly Trigger[]): Child {
       figure("Asked about", wavesText(job)),
       compliance === null
         ? figure("Compliance", "not known", "no answer rests on a tested model")
-        : figure("Compliance", complianceText(compliance), complianceRest(compliance)),
+        : figure("Compliance in the test", complianceText(compliance), complianceRest(compliance)),
+      model !== null && figure("Compliance in charge", chargeText(model), chargeRest(model)),
       figure("Saved by skips", signedDuration(job.saved_seconds), savedRest(job)),
       figure("Spent on answers", signedDuration(job.spent_seconds), spentRest(job)),
       figure("Saved minus spent", signedDuration(net), isPartial ? "of what is known" : ""),
     ),
-    compliance !== null &&
-      isBelow(compliance) &&
-      notice("caution", `It keeps the bound less often than is wanted: ${complianceRest(compliance)}.`),
+    isBelow(model, wanted) && notice("caution", "By its audits, it keeps the bound less often than is wanted."),
     net < 0 && notice("caution", "Until now, asking costs more than skipping saves."),
   ];
 }

@@ -13,6 +13,7 @@ from lineage_service.decode.batches import event_batch
 from lineage_service.graph.connection import GraphCounters
 from lineage_service.ingest.consumer import Consumer
 from lineage_service.ingest.gathered_messages import Limits
+from lineage_service.lineage import ModelInCharge
 from lineage_service.lineage.trigger_totals import JobTotals, TriggerTotals
 from lineage_service.monitoring.incomplete_applications import IncompleteWatch
 from lineage_service.monitoring.lag import LagWatch
@@ -189,14 +190,16 @@ def test_what_was_decided_about_jobs_is_said_of_each() -> None:
         decisions={("run", "changed"): 2, ("skip", "learned"): 4},
         phase="application",
         probability=0.04,
-        compliance=0.978,
-        compliance_lower=0.961,
+        tested_compliance=0.978,
+        in_charge=ModelInCharge(
+            waves=50, skips=30, audits=3, broken=0, compliance=0.99, compliance_lower=0.62
+        ),
         confidence=0.95,
         seconds=counts,
         saved_seconds=360.5,
         spent_seconds=1.25,
     )
-    unknown = dict.fromkeys(("probability", "compliance", "compliance_lower", "confidence"))
+    unknown = dict.fromkeys(("probability", "tested_compliance", "in_charge", "confidence"))
     certain = replace(takings, job='a "b"\n', phase="certain", saved_seconds=0.0, **unknown)
     totals = TriggerTotals(jobs=(takings, certain), unread=7)
     found = scraped(new_registry(TriggerMetrics(lambda: totals)))
@@ -218,8 +221,9 @@ def test_what_was_decided_about_jobs_is_said_of_each() -> None:
         "application": 1,
     }
     for name, value in (
-        ("compliance", 0.978),
-        ("compliance_lower", 0.961),
+        ("compliance", 0.99),
+        ("compliance_lower", 0.62),
+        ("tested_compliance", 0.978),
         ("confidence", 0.95),
         ("probability", 0.04),
     ):

@@ -26,7 +26,6 @@ def row(number: int, decision: str = "run", **changes: Any) -> AnswerRow:
         "confidence": None,
         "probability": None,
         "compliance": None,
-        "compliance_lower": None,
         "seconds": None,
     }
     return AnswerRow(**{**values, **changes})
@@ -73,9 +72,7 @@ def test_sums_are_of_all_answers_and_the_rest_of_the_last_under_the_last_bound()
     rows = [
         row(0, bound=0.1, confidence=0.9, phase="application", compliance=0.5, probability=0.9),
         row(1, phase="training", **model),
-        row(
-            2, "skip", phase="application", probability=0.04, compliance=0.98, compliance_lower=0.96, **model
-        ),
+        row(2, "skip", phase="application", probability=0.04, compliance=0.98, **model),
         row(3, phase="application", probability=0.6, compliance=None, **model),
         row(4, "skip", seconds=0.02, **model),
     ]
@@ -83,7 +80,7 @@ def test_sums_are_of_all_answers_and_the_rest_of_the_last_under_the_last_bound()
     totals = totals_of(rows, {"app-1": 60.0})
     assert totals.decisions == {("run", "changed"): 3, ("skip", "unchanged"): 2}
     assert (totals.phase, totals.probability) == ("application", 0.6)
-    assert (totals.compliance, totals.compliance_lower, totals.confidence) == (0.98, 0.96, 0.95)
+    assert (totals.tested_compliance, totals.confidence) == (0.98, 0.95)
     assert totals.saved_seconds == 120.0
 
 
@@ -93,7 +90,7 @@ def test_a_job_that_is_asked_about_without_a_bound_again_has_no_compliance() -> 
         row(1, "skip"),
     ]
     totals = totals_of(rows, {})
-    assert (totals.phase, totals.compliance, totals.confidence, totals.probability) == (
+    assert (totals.phase, totals.tested_compliance, totals.confidence, totals.probability) == (
         "certain",
         None,
         None,
