@@ -74,15 +74,13 @@ class Play:
 class Trial:
     """A threshold in the closed loop: its worst play, and the largest share of runs.
 
-    `independent` is what the lower bound is taken of. `right`: the upper bound of the share of runs that
-    prevented an error above the bound.
+    `independent` is what the lower bound is taken of.
     """
 
     threshold: float
     compliance: Compliance
     independent: Compliance
     runs: float
-    right: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +175,11 @@ def _trial(
 
     plays = [play(waves, beginning, errors, runs) for beginning in beginnings]
     worst = min(plays, key=lambda one: one.independent(bound).lower)
-    prevented = worst.prevented[~np.isnan(worst.prevented)]
     return Trial(
         threshold,
         worst.compliance(bound),
         worst.independent(bound),
         max(one.share for one in plays),
-        Compliance(int((prevented > bound).sum()), len(prevented)).upper,
     )
 
 

@@ -4,9 +4,12 @@ alarm.
 Nobody sees the error of a wave that was skipped. So a share of skips is run all the same (`audit`), and
 these waves say how often skipping was wrong. Three alarms:
 - leak: the exact upper bound of the compliance over the last waves is below what is wanted;
-- break: errors above the bound come oftener than the forest says, by a CUSUM of log-likelihood ratios
-  (Page, Biometrika 41, 1954) against odds `ODDS` times as high. Once it is halfway, more skips are looked
-  at;
+- wrong skips: skips that were looked at are above the bound oftener than the forest says, by a CUSUM of
+  log-likelihood ratios (Page, Biometrika 41, 1954) against odds `ODDS` times as high. After one that was
+  least expected, each skip is looked at until the CUSUM has fallen again;
+- strange errors: those that executions measure, of whatever size, are further from what was expected than
+  in the test, by a CUSUM of their squared deviations. Audits are rare; this asks every execution, and
+  errors that are smaller than expected are a break as well;
 - unlike: most of the last waves have features that training did not have.
 """
 
@@ -21,6 +24,9 @@ from lineage_service.triggering.compliance import lower_bound
 RECENT = 400
 ODDS = 6.0
 ALARM = 6.0
+CLOSE = 1.5
+#: Squared deviations: the largest that counts, what is usual at most, and the alarm.
+LARGEST_SQUARE, USUAL_SQUARE, STRANGE = 9.0, 2.5, 12.0
 #: A probability is never taken for more certain than that.
 LEAST_PROBABILITY = 0.05
 #: So many of the last waves unlike the training's.
@@ -60,10 +66,14 @@ class InCharge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looks:
-    """What has come of decisions, one letter a wave; `surprise` is the CUSUM. Can be kept as JSON."""
+    """What has come of decisions, one letter a wave; `surprise` and `strangeness` are the CUSUMs.
+    Can be kept as JSON.
+   """
 
     recent: str = ""
     surprise: float = 0.0
+    strangeness: float = 0.0
+    skips: int = 0
 
     def in_charge(self) -> InCharge:
         audits, broken = self.recent.count(KEPT) + self.recent.count(BROKEN), self.recent.count(BROKEN)
@@ -73,18 +83,35 @@ class Looks:
 
     @property
     def is_close(self) -> bool:
-        """Should more skips be looked at?"""
-        return self.surprise >= ALARM / 2
+        """Should each skip be looked at?"""
+        return self.surprise >= CLOSE
+
+    @property
+    def is_suspicious(self) -> bool:
+        """May this be a break? Then nothing is learned from it, lest the forest takes it for the pattern."""
+        return self.is_close or self.strangeness >= STRANGE / 2 or UNLIKE_RUN in self.recent[-UNLIKE_OF:]
 
     def seen(self, letter: str) -> Looks:
-        return replace(self, recent=(self.recent + letter)[-RECENT:])
+        skips = self.skips + (letter in (SKIPPED, KEPT, BROKEN))
+        return replace(self, recent=(self.recent + letter)[-RECENT:], skips=skips)
+
+    def place_of(self, count: int) -> tuple[int, bool]:
+        """Skips come in groups of so many: the place of the next one, and whether its group has an audit."""
+        place = self.skips % count
+        of_skips = [letter for letter in self.recent if letter in (SKIPPED, KEPT, BROKEN)]
+        return place, any(letter != SKIPPED for letter in of_skips[len(of_skips) - place :])
 
     def surprised(self, probability: float, exceeds: bool) -> Looks:
-        """An execution showed whether the error would have been above the bound."""
+        """A skip that was looked at: was the error above the bound?"""
         before = min(max(probability, LEAST_PROBABILITY), 1 - LEAST_PROBABILITY)
         after = before * ODDS / (1 - before + before * ODDS)
         ratio = math.log(after / before) if exceeds else math.log((1 - after) / (1 - before))
         return replace(self, surprise=max(self.surprise + ratio, 0.0))
+
+    def measured(self, deviation: float) -> Looks:
+        """An execution measured the error: so many usual deviations from the expected size."""
+        square = min(deviation**2, LARGEST_SQUARE)
+        return replace(self, strangeness=max(self.strangeness + square - USUAL_SQUARE, 0.0))
 
     def alarm(self, confidence: float) -> str:
         """Why the forest is no longer trusted; empty: it is."""
@@ -96,6 +123,8 @@ class Looks:
             )
         if self.surprise >= ALARM:
             return "errors above the bound come more often than the training said"
+        if self.strangeness >= STRANGE:
+            return "errors are larger or smaller than the training said"
         if self.recent[-UNLIKE_OF:].count(UNLIKE_RUN) >= UNLIKE:
             return "the inputs are unlike those of the training"
         return ""

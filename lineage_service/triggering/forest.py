@@ -6,7 +6,10 @@ forest is never written: it is fitted anew from the pairs, and the same pairs an
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol
+
+import numpy as np
 
 from lineage_service.errors import LineageError
 from lineage_service.triggering.changed_elements import Flags, Numbers
@@ -18,6 +21,8 @@ LEAF = 3
 FEATURES_OF_A_SPLIT = 0.5
 #: Pairs that a tree is made of at most. Neighbouring pairs are nearly alike: more cost time and teach little.
 PAIRS_OF_A_TREE = 1_000
+#: Sizes of errors are told apart up to about 7 times the bound, and down to a seventh.
+LARGEST_SIZE = 2.0
 
 
 class TriggerExtraError(LineageError):
@@ -40,7 +45,7 @@ class RandomForest:
     """A forest of scikit-learn, fitted to features (k, names) and labels (k), k >= 1."""
 
     def __init__(self, features: Numbers, labels: Flags, seed: int = 0) -> None:
-        self._trees = _classifier(len(labels), seed).fit(features, labels)
+        self._trees = _trees("RandomForestClassifier", len(labels), seed).fit(features, labels)
 
     def probability(self, features: Numbers) -> Numbers:
         classes = list(self._trees.classes_)
@@ -49,12 +54,30 @@ class RandomForest:
         return shares[:, classes.index(True)] if True in classes else 0 * shares[:, 0]
 
 
-def _classifier(pairs: int, seed: int) -> Any:
+class ErrorForest:
+    """A forest that says how large the error is, as `size_of` it. Fitted like `RandomForest`."""
+
+    def __init__(self, features: Numbers, errors: Numbers, bound: float, seed: int = 0) -> None:
+        self._trees = _trees("RandomForestRegressor", len(errors), seed).fit(features, size_of(errors, bound))
+
+    def expected(self, features: Numbers) -> Numbers:
+        sizes: Numbers = self._trees.predict(features)
+        return sizes
+
+
+def size_of(errors: Numbers, bound: float) -> Numbers:
+    """The logarithm of errors in multiples of the bound, from -LARGEST_SIZE to LARGEST_SIZE."""
+    smallest = bound * math.exp(-LARGEST_SIZE)
+    sizes: Numbers = np.minimum(np.log(np.maximum(errors, smallest) / bound), LARGEST_SIZE)
+    return sizes
+
+
+def _trees(kind: str, pairs: int, seed: int) -> Any:
     try:
-        from sklearn.ensemble import RandomForestClassifier
+        from sklearn import ensemble
     except ImportError as error:
         raise TriggerExtraError from error
-    return RandomForestClassifier(
+    return getattr(ensemble, kind)(
         n_estimators=TREES,
         min_samples_leaf=LEAF,
         max_features=FEATURES_OF_A_SPLIT,

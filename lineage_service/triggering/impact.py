@@ -24,6 +24,7 @@ from lineage_service.triggering.changed_elements import Changes, Elements, Numbe
 SMALLEST = float(np.finfo(np.float64).tiny)
 #: What a number counts as at most: sums over a million of them, times a million, are finite.
 LARGEST = 1e290
+LARGEST_OF = 5
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 #: Features of the time of a wave.
 TIMES = ("hour_sine", "hour_cosine", "weekday_sine", "weekday_cosine")
@@ -97,6 +98,11 @@ def features(
     net = impact(changes, now)
     old, new = _finite(changes.old), _finite(changes.new)
     net_sum = (new - old).sum(axis=0)
+    distances = np.zeros((LARGEST_OF, len(columns)))
+    sizes = np.abs(new - old)
+    many = np.sort(sizes,axis=0)[-LARGEST_OF:][::-1]
+    distances[:len(many)]=many
+    largest, fifth = distances[0], distances[-1]
     # Shares, and no counts: an input that grows leaves the range of those that training saw.
     elements = max(now.count + int(changes.removed.sum()), 1)
     names = ["changed", "added", "removed"]
@@ -108,6 +114,8 @@ def features(
             "cumulative_impact": sum(past.total[at] for past in impacts_since),
             "cumulative_relative_impact": sum(past.relative[at] for past in impacts_since),
             "signed_change": net_sum[at] / max(now.count, 1),
+            "largest_change": largest[at],
+            "fifth_largest_change": fifth[at],
             "mean": now.mean[at],
             "zeros": now.zeros[at],
             "zeros_then": then.zeros[at],

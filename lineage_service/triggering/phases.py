@@ -5,7 +5,8 @@
    and the test is tried again after `RETEST` further executions.
 3. *Application*: where P(error > bound) reaches the threshold, the job runs. It also runs where the last
    execution is older than the horizon, where a feature is outside of what training saw, and as an audit.
-   Else it is skipped. After every `REFIT` executions the forest is fitted anew with their pairs.
+   Else it is skipped. After every `REFIT` executions the forest is fitted anew with their pairs, unless
+   there are signs of a break.
 4. An alarm (`drift.Looks`) leads back to training, which forgets what was learned before.
 
 `Progress` is all that is kept between two waves, beside the pairs. A lesson is made anew from both and is
@@ -23,18 +24,20 @@ import numpy as np
 
 from lineage_service.triggering import drift
 from lineage_service.triggering.changed_elements import Numbers
-from lineage_service.triggering.closed_loop import calibrated
+from lineage_service.triggering.closed_loop import Grid, calibrated, play
 from lineage_service.triggering.compliance import Compliance
 from lineage_service.triggering.drift import NO_LOOKS, Looks
-from lineage_service.triggering.forest import Forest, RandomForest
+from lineage_service.triggering.forest import ErrorForest, Forest, RandomForest, size_of
 from lineage_service.triggering.impact import TIMES
 from lineage_service.triggering.training_pairs import TrainingPairs
 
 TRAINING, APPLICATION = "training", "application"
 #: Executions after which a test is tried again, and a forest fitted again.
 RETEST, REFIT = 25, 25
-#: The share of skips that is looked at once there was a surprise.
-CLOSER = 0.5
+#: The usual deviation of errors from their expected size is never taken for less: a quarter of the error.
+LEAST_DEVIATION = 0.25
+#: An expected size from which a job is run, where deviations are measured: 0.6 times the bound.
+CLOSE_TO_BOUND = 0.5
 #: A feature may leave the training's range by this share of the range, or of its size. A level that hardly
 #: moved in training may drift; audits notice what comes of it.
 MARGIN, MARGIN_OF_SIZE = 0.5, 0.1
@@ -59,8 +62,8 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Where a job is. `since`: the first wave of this training. `compliance`: what the test showed, `right`:
-    the share of its runs that prevented an error above the bound, at most.
+    """Where a job is. `since`: the first wave of this training. `compliance`: what the test showed;
+    `deviation`: how far errors were from their expected sizes.
 
     `fitted`: the last wave whose pairs the forest has; `executions` since `since`, and at the last test
     or fit.
@@ -72,7 +75,7 @@ class Progress:
     reason: str = "training has begun"
     threshold: float | None = None
     compliance: Compliance | None = None
-    right: float = 1.0
+    deviation: float = LEAST_DEVIATION
     executions: int = 0
     tried: int = 0
     fitted: int = -1
@@ -84,9 +87,12 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A fitted forest, and the range of each feature that it has seen, widened by `MARGIN`."""
+    """Fitted forests, of what is probable and of sizes of errors, and the range of each feature that they have
+    seen, widened by `MARGIN`.
+    """
 
     forest: Forest
+    errors: ErrorForest
     names: tuple[str, ...]
     least: Numbers
     most: Numbers
@@ -99,7 +105,9 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """`is_audit`: it would have been skipped. `is_unlike`: a feature is outside of what training saw."""
+    """`is_audit`: it would have been skipped. `is_unlike`: a feature is outside of what training saw.
+    `expected`: the size of the error; None: it is not known, and then strange errors are not noticed.
+    """
 
     run: bool
     reason: str
@@ -108,6 +116,7 @@ class Verdict:
     threshold: float | None = None
     is_audit: bool = False
     is_unlike: bool = False
+    expected: float | None = None
 
 
 def progress_of_json(kept: Mapping[str, Any]) -> Progress:
@@ -124,12 +133,13 @@ def lesson(progress: Progress, pairs: TrainingPairs, policy: Policy) -> Lesson:
     near = (pairs.references >= progress.since) & (pairs.waves <= progress.fitted)
     of_training = pairs.where(near & (pairs.ages <= policy.horizon))
     forest = RandomForest(of_training.features, of_training.labels(policy.bound), policy.seed)
+    errors = ErrorForest(of_training.features, of_training.errors, policy.bound, policy.seed)
     least, most = (side.reduce(of_training.features, axis=0) for side in (np.fmin, np.fmax))
     # A weekday that training did not see yet is no new pattern.
     size = np.maximum(np.abs(least), np.abs(most))
     margin = np.maximum(MARGIN * (most - least), MARGIN_OF_SIZE * size)
     margin[np.isin(pairs.names, TIMES)] = np.inf
-    return Lesson(forest, pairs.names, least - margin, most + margin)
+    return Lesson(forest, errors, pairs.names, least - margin, most + margin)
 
 
 def verdict(
@@ -141,14 +151,23 @@ def verdict(
     age: int,
     probability: float | None = None,
     unlike: str = "",
+    expected: float | None = None,
 ) -> Verdict:
-    """Run or skip. `age`: waves since the last execution; `probability` and `unlike` are the lesson's.
+    """Run or skip. `age`: waves since the last execution; `probability`, `unlike` and `expected` (the size of the
+    error, as `forest.size_of` it) are the lesson's.
 
     Without a probability, as in training, the job runs.
     """
     threshold = progress.threshold
     likely = f"P(error > {policy.bound:g}) = {probability or 0:.2f}, threshold {threshold or 0:g}"
-    run = Verdict(run=True, reason=likely, phase=progress.phase, probability=probability, threshold=threshold)
+    run = Verdict(
+        run=True,
+        reason=likely,
+        phase=progress.phase,
+        probability=probability,
+        threshold=threshold,
+        expected=expected,
+    )
     if progress.phase == TRAINING or threshold is None:
         return replace(run, reason=progress.reason)
     if age > policy.horizon:
@@ -159,12 +178,22 @@ def verdict(
         return replace(run, reason=f"training saw no {unlike} like this one", is_unlike=True)
     if probability >= threshold:
         return run
-    chance = chance_of(job, wave)
-    if chance < policy.audit:
+    if _is_audit(job, wave, progress.looks, policy.audit):
         return replace(run, reason=f"audit; {likely}", is_audit=True)
-    if progress.looks.is_close and chance < CLOSER:
+    if progress.looks.is_close:
         return replace(run, reason=f"a closer look after a surprise; {likely}")
     return replace(run, run=False)
+
+
+def _is_audit(job: str, wave: str, looks: Looks, share: float) -> bool:
+    """Of 20 skips (at a share of 0.05) one, and each is as likely as any other: by a hash of job and wave.
+
+    With an equal chance for each skip there would be long gaps, in which a break is not seen.
+    """
+    if not share:
+        return False
+    place, is_audited = looks.place_of(round(1 / share))
+    return not is_audited and chance_of(job, wave) < 1 / (round(1 / share) - place)
 
 
 def chance_of(job: str, wave: str) -> float:
@@ -191,7 +220,7 @@ def executed(progress: Progress, policy: Policy, decided: Verdict, *, wave: int,
     if alarm:
         return Progress(since=wave, reason=f"back to training: {alarm}")
     progress = replace(progress, looks=looks)
-    if progress.executions >= progress.tried + REFIT:
+    if progress.executions >= progress.tried + REFIT and not looks.is_suspicious:
         return replace(progress, tried=progress.executions, fitted=wave)
     return progress
 
@@ -203,8 +232,9 @@ def is_test_due(progress: Progress, policy: Policy) -> bool:
 
 def promoted(progress: Progress, policy: Policy, pairs: TrainingPairs, wave: int) -> Progress:
     """In charge, if a threshold holds; else in training, with the reason. `pairs`: of all executed waves."""
+    of_training = pairs.where(pairs.references >= progress.since)
     test = calibrated(
-        pairs.where(pairs.references >= progress.since),
+        of_training,
         policy.bound,
         policy.confidence,
         policy.horizon,
@@ -219,7 +249,7 @@ def promoted(progress: Progress, policy: Policy, pairs: TrainingPairs, wave: int
         reason="",
         threshold=test.trial.threshold,
         compliance=test.trial.compliance,
-        right=test.trial.right,
+        deviation=_deviation(of_training, policy),
         fitted=wave,
         looks=NO_LOOKS,
     )
@@ -229,10 +259,39 @@ def _looked(progress: Progress, policy: Policy, decided: Verdict, error: float) 
     looks, exceeds = progress.looks, error > policy.bound
     if decided.is_unlike:
         return looks.seen(drift.UNLIKE_RUN)
-    if error == error and decided.probability is not None:
-        # That a run was right is no surprise; only that more of them are than in the test.
-        least = progress.right if decided.probability >= (decided.threshold or 0) else 0.0
-        looks = looks.surprised(max(decided.probability, least), exceeds)
-        if decided.is_audit:
-            return looks.seen(drift.BROKEN if exceeds else drift.KEPT)
+    if error != error or decided.probability is None:
+        return looks.seen(drift.RUN)
+    if decided.expected is not None:
+        size = float(size_of(np.array([error]), policy.bound)[0])
+        looks = looks.measured((size - decided.expected) / progress.deviation)
+    if decided.probability < (decided.threshold or 0):
+        looks = looks.surprised(decided.probability, exceeds)
+    if decided.is_audit:
+        return looks.seen(drift.BROKEN if exceeds else drift.KEPT)
     return looks.seen(drift.RUN)
+
+
+def _deviation(pairs: TrainingPairs, policy: Policy) -> float:
+    """How far errors are from their expected sizes: the root of the mean square, where a forest of the first
+    two thirds of the waves is played on the last one.
+    """
+    pairs = pairs.where(pairs.ages <= policy.horizon)
+    waves = np.unique(pairs.waves)
+    later = pairs.waves >= waves[len(waves) * 2 // 3]
+    before, after = pairs.where(~later), pairs.where(later)
+    forest = ErrorForest(before.features, before.errors, policy.bound, policy.seed)
+    expected = Grid(after, forest.expected(after.features), policy.horizon)
+    errors = Grid(after, after.errors, policy.horizon)
+    played = [int(wave) for wave in waves[len(waves) * 2 // 3 :]]
+    sizes: list[float] = []
+
+    def runs(reference: int, wave: int) -> bool:
+        size = expected.at(reference, wave)
+        if size < -CLOSE_TO_BOUND:
+            return False
+        sizes.append(size)
+        return True
+
+    prevented = play(played, played[0] - 1, errors, runs).prevented
+    known = size_of(prevented[~np.isnan(prevented)], policy.bound)
+    return max(float(np.sqrt(((known - np.array(sizes[: len(known)])) ** 2).mean())), LEAST_DEVIATION)

