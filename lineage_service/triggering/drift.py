@@ -68,7 +68,7 @@ class InCharge:
 class Looks:
     """What has come of decisions, one letter a wave; `surprise` and `strangeness` are the CUSUMs.
     Can be kept as JSON.
-   """
+    """
 
     recent: str = ""
     surprise: float = 0.0

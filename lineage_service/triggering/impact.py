@@ -24,7 +24,8 @@ from lineage_service.triggering.changed_elements import Changes, Elements, Numbe
 SMALLEST = float(np.finfo(np.float64).tiny)
 #: What a number counts as at most: sums over a million of them, times a million, are finite.
 LARGEST = 1e290
-LARGEST_OF = 5
+#: One element that jumps may move an output of few. Of that rank is the other large change that is a feature.
+LARGE = 5
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 #: Features of the time of a wave.
 TIMES = ("hour_sine", "hour_cosine", "weekday_sine", "weekday_cosine")
@@ -98,11 +99,7 @@ def features(
     net = impact(changes, now)
     old, new = _finite(changes.old), _finite(changes.new)
     net_sum = (new - old).sum(axis=0)
-    distances = np.zeros((LARGEST_OF, len(columns)))
-    sizes = np.abs(new - old)
-    many = np.sort(sizes,axis=0)[-LARGEST_OF:][::-1]
-    distances[:len(many)]=many
-    largest, fifth = distances[0], distances[-1]
+    largest = _largest(np.abs(new - old))
     # Shares, and no counts: an input that grows leaves the range of those that training saw.
     elements = max(now.count + int(changes.removed.sum()), 1)
     names = ["changed", "added", "removed"]
@@ -114,8 +111,8 @@ def features(
             "cumulative_impact": sum(past.total[at] for past in impacts_since),
             "cumulative_relative_impact": sum(past.relative[at] for past in impacts_since),
             "signed_change": net_sum[at] / max(now.count, 1),
-            "largest_change": largest[at],
-            "fifth_largest_change": fifth[at],
+            "largest_change": largest[0, at],
+            f"change_{LARGE}": largest[-1, at],
             "mean": now.mean[at],
             "zeros": now.zeros[at],
             "zeros_then": then.zeros[at],
@@ -151,6 +148,14 @@ def joined(*parts: Features) -> Features:
 
 def _finite(numbers: Numbers) -> Numbers:
     return np.clip(np.where(np.isfinite(numbers), numbers, 0.0), -LARGEST, LARGEST)
+
+
+def _largest(distances: Numbers) -> Numbers:
+    """The `LARGE` largest of each column, 0 where there are fewer changes."""
+    ranked = np.zeros((LARGE, distances.shape[1]))
+    top = np.sort(distances, axis=0)[::-1][:LARGE]
+    ranked[: len(top)] = top
+    return ranked
 
 
 def _positive(impacts: Numbers, changed: Numbers) -> Numbers:
