@@ -5,8 +5,8 @@ Nobody sees the error of a wave that was skipped. So a share of skips is run all
 these waves say how often skipping was wrong. Three alarms:
 - leak: the exact upper bound of the compliance over the last waves is below what is wanted;
 - wrong skips: skips that were looked at are above the bound oftener than the forest says, by a CUSUM of
-  log-likelihood ratios (Page, Biometrika 41, 1954) against odds `ODDS` times as high. After one that was
-  least expected, each skip is looked at until the CUSUM has fallen again;
+  log-likelihood ratios (Page, Biometrika 41, 1954) against one half. After one that was little expected,
+  each skip is looked at until the CUSUM has fallen again;
 - strange errors: those that executions measure, of whatever size, are further from what was expected than
   in the test, by a CUSUM of their squared deviations. Audits are rare; this asks every execution, and
   errors that are smaller than expected are a break as well;
@@ -22,9 +22,10 @@ from lineage_service.triggering.compliance import lower_bound
 
 #: The waves that a leak is judged by.
 RECENT = 400
-ODDS = 6.0
-ALARM = 6.0
-CLOSE = 1.5
+#: After a break a skip is as likely wrong as right, whatever the forest says.
+AFTER_BREAK = 0.5
+ALARM = 5.0
+CLOSE = 1.0
 #: Squared deviations: the largest that counts, what is usual at most, and the alarm.
 LARGEST_SQUARE, USUAL_SQUARE, STRANGE = 9.0, 2.5, 12.0
 #: A probability is never taken for more certain than that.
@@ -104,7 +105,7 @@ class Looks:
     def surprised(self, probability: float, exceeds: bool) -> Looks:
         """A skip that was looked at: was the error above the bound?"""
         before = min(max(probability, LEAST_PROBABILITY), 1 - LEAST_PROBABILITY)
-        after = before * ODDS / (1 - before + before * ODDS)
+        after = max(before, AFTER_BREAK)
         ratio = math.log(after / before) if exceeds else math.log((1 - after) / (1 - before))
         return replace(self, surprise=max(self.surprise + ratio, 0.0))
 

@@ -87,8 +87,8 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """Fitted forests, of what is probable and of sizes of errors, and the range of each feature that they have
-    seen, widened by `MARGIN`.
+    """Fitted forests, of probabilities and of sizes of errors, and the range of each feature that they saw,
+    widened by `MARGIN`.
     """
 
     forest: Forest
@@ -153,8 +153,8 @@ def verdict(
     unlike: str = "",
     expected: float | None = None,
 ) -> Verdict:
-    """Run or skip. `age`: waves since the last execution; `probability`, `unlike` and `expected` (the size of the
-    error, as `forest.size_of` it) are the lesson's.
+    """Run or skip. `age`: waves since the last execution; `probability`, `unlike` and `expected` (the size of
+    the error, as `forest.size_of` it) are the lesson's.
 
     Without a probability, as in training, the job runs.
     """

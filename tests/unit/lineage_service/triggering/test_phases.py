@@ -96,6 +96,10 @@ def test_training_ends_with_a_threshold_and_learns_the_same_again() -> None:
     asked = np.array([[0.0, 1], [0.09, 2], [0.3, 3]])
     assert np.array_equal(one.forest.probability(asked), other.forest.probability(asked))
     assert one.forest.probability(asked)[0] < 0.2 < 0.8 < one.forest.probability(asked)[2]
+    sizes = one.errors.expected(asked)
+    assert np.array_equal(sizes, other.errors.expected(asked))
+    assert sizes[0] < -1 < -0.5 < sizes[1] < 0.5 < sizes[2]
+    assert progress.deviation < 0.5
     assert one.unlike(np.array([9.0, 1])) == "impact"
     assert one.unlike(np.array([0.1, 1])) == ""
 
@@ -162,6 +166,67 @@ def test_inputs_unlike_the_training_lead_back() -> None:
         assert progress.phase == APPLICATION
         progress = executed(progress, POLICY, unlike, wave=wave, error=0.5)
     assert progress.reason == "back to training: the inputs are unlike those of the training"
+
+
+def test_of_twenty_skips_one_is_an_audit() -> None:
+    progress, letters = IN_CHARGE, ""
+    for wave in range(400):
+        answer = verdict(progress, POLICY, job="aqhi", wave=str(wave), age=1, probability=0.0)
+        letters += "a" if answer.is_audit else "s"
+        progress = (
+            executed(progress, POLICY, answer, wave=wave, error=0.0) if answer.run else skipped(progress)
+        )
+    groups = [letters[at : at + 20] for at in range(0, 400, 20)]
+    assert [group.count("a") for group in groups] == [1] * 20
+    assert len({group.index("a") for group in groups}) > 5
+
+
+def test_after_an_audit_above_the_bound_each_skip_is_looked_at_until_it_is_calm_again() -> None:
+    audit = Verdict(
+        run=True, reason="audit", phase=APPLICATION, probability=0.01, threshold=0.2, is_audit=True
+    )
+    progress = executed(IN_CHARGE, POLICY, audit, wave=200, error=0.5)
+    assert progress.looks.is_close
+    closer = 0
+    while True:
+        answer = verdict(progress, replace(POLICY, audit=0.0), job="j", wave="w", age=1, probability=0.01)
+        if not answer.run:
+            break
+        assert "a closer look" in answer.reason
+        progress = executed(progress, POLICY, answer, wave=201 + closer, error=0.0)
+        closer += 1
+    assert 1 <= closer < 10
+    for wave in range(300, 310):
+        progress = executed(progress, POLICY, audit, wave=wave, error=0.5)
+        if progress.phase == TRAINING:
+            break
+    assert wave < 304
+    assert (
+        progress.reason == "back to training: errors above the bound come more often than the training said"
+    )
+
+
+@pytest.mark.parametrize("error", [0.9, 0.012])
+def test_errors_of_other_sizes_than_expected_lead_back(error: float) -> None:
+    run = Verdict(run=True, reason="", phase=APPLICATION, probability=0.5, threshold=0.2, expected=0.0)
+    progress = replace(IN_CHARGE, deviation=0.5)
+    for wave in range(200, 260):
+        progress = executed(progress, POLICY, run, wave=wave, error=0.1 * (1.4 if wave % 2 else 0.7))
+    assert progress.phase == APPLICATION
+    for wave in range(300, 303):
+        progress = executed(progress, POLICY, run, wave=wave, error=error)
+        if progress.phase == TRAINING:
+            break
+    assert progress.reason == "back to training: errors are larger or smaller than the training said"
+    unknown = executed(IN_CHARGE, POLICY, replace(run, expected=None), wave=300, error=error)
+    assert unknown.looks.strangeness == 0
+
+
+def test_nothing_is_learned_of_what_may_be_a_break() -> None:
+    due = replace(IN_CHARGE, executions=100 + REFIT)
+    assert executed(due, POLICY, decided(probability=0.9), wave=200, error=0.2).fitted == 200
+    unlike = Verdict(run=True, reason="", phase=APPLICATION, probability=0.5, is_unlike=True)
+    assert executed(due, POLICY, unlike, wave=200, error=0.2).fitted == 99
 
 
 def test_what_is_known_in_charge_comes_from_audits() -> None:
