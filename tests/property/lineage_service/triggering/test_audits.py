@@ -1,0 +1,43 @@
+"""Whatever runs come between: of as many skips as the share says, exactly one is looked at."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lineage_service.triggering.phases import (
+    APPLICATION,
+    Policy,
+    Progress,
+    executed,
+    progress_of_json,
+    skipped,
+    verdict,
+)
+
+IN_CHARGE = Progress(phase=APPLICATION, reason="", threshold=0.5, executions=100, tried=100, fitted=99)
+
+
+@given(
+    st.sampled_from([0.02, 0.05, 0.1, 0.25, 0.5, 1.0]),
+    st.text(max_size=5),
+    st.lists(st.booleans(), min_size=1, max_size=150),
+)
+@settings(max_examples=60)
+def test_each_group_of_skips_has_one_audit(share: float, job: str, risky: list[bool]) -> None:
+    policy, progress, of_skips = Policy(bound=0.1, audit=share), IN_CHARGE, ""
+    for wave, is_risky in enumerate(risky):
+        asked = {"job": job, "wave": str(wave), "age": 1, "probability": 0.9 if is_risky else 0.0}
+        answer = verdict(progress, policy, **asked)  # type: ignore[arg-type]
+        assert answer == verdict(progress_of_json(progress.to_json()), policy, **asked)  # type: ignore[arg-type]
+        assert answer.run or not is_risky
+        if not is_risky:
+            of_skips += "a" if answer.is_audit else "s"
+        if answer.run:
+            progress = executed(progress, policy, answer, wave=100 + wave, error=0.0)
+        else:
+            progress = skipped(progress)
+    size = round(1 / share)
+    groups = [of_skips[at : at + size] for at in range(0, len(of_skips), size)]
+    assert all(group.count("a") == 1 for group in groups if len(group) == size)
+    assert all(group.count("a") <= 1 for group in groups)
