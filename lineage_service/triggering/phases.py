@@ -273,7 +273,7 @@ def _looked(progress: Progress, policy: Policy, decided: Verdict, error: float) 
 
 def _deviation(pairs: TrainingPairs, policy: Policy) -> float:
     """How far errors are from their expected sizes: the root of the mean square, where a forest of the first
-    two thirds of the waves is played on the last one.
+    two thirds of the waves is played on the last one. Does it run none of these, then of all their pairs.
     """
     pairs = pairs.where(pairs.ages <= policy.horizon)
     waves = np.unique(pairs.waves)
@@ -293,5 +293,7 @@ def _deviation(pairs: TrainingPairs, policy: Policy) -> float:
         return True
 
     prevented = play(played, played[0] - 1, errors, runs).prevented
-    known = size_of(prevented[~np.isnan(prevented)], policy.bound)
-    return max(float(np.sqrt(((known - np.array(sizes[: len(known)])) ** 2).mean())), LEAST_DEVIATION)
+    differences = size_of(prevented[~np.isnan(prevented)], policy.bound) - np.array(sizes)
+    if not len(differences):
+        differences = size_of(after.errors, policy.bound) - forest.expected(after.features)
+    return max(float(np.sqrt((differences**2).mean())), LEAST_DEVIATION)

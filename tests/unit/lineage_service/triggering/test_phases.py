@@ -13,6 +13,7 @@ from lineage_service.triggering.compliance import Compliance
 from lineage_service.triggering.drift import Looks
 from lineage_service.triggering.phases import (
     APPLICATION,
+    LEAST_DEVIATION,
     REFIT,
     RETEST,
     TRAINING,
@@ -220,6 +221,13 @@ def test_errors_of_other_sizes_than_expected_lead_back(error: float) -> None:
     assert progress.reason == "back to training: errors are larger or smaller than the training said"
     unknown = executed(IN_CHARGE, POLICY, replace(run, expected=None), wave=300, error=error)
     assert unknown.looks.strangeness == 0
+
+
+def test_where_the_test_runs_nothing_errors_have_a_usual_deviation_as_well() -> None:
+    policy = replace(POLICY, bound=50.0)
+    progress = promoted(Progress(executions=100), policy, random_walk(101), 100)
+    assert progress.phase == APPLICATION
+    assert progress.deviation == LEAST_DEVIATION
 
 
 def test_nothing_is_learned_of_what_may_be_a_break() -> None:
