@@ -15,7 +15,8 @@ decides here:
    before the first that fails, the one with the fewest runs is taken. Testing in a fixed order needs no
    correction for many tests.
 
-None passes, or only one that skips nothing: no threshold, and the job runs always.
+None passes: no threshold, and the job runs always. So it does if what passes skips no more waves than may be
+above the bound: then each skip might be wrong.
 """
 
 from __future__ import annotations
@@ -35,8 +36,6 @@ THRESHOLDS = (*(round(0.02 * step, 2) for step in range(1, 41)),)
 STRETCHES = 4
 #: Waves since an execution when a play begins.
 BEGINNINGS = (1, 2, 4, 8)
-#: Skipping fewer of the waves saves less than deciding costs.
-LEAST_SAVED = 0.02
 
 Fit = Callable[[Numbers, Flags, int], Forest]
 
@@ -192,6 +191,10 @@ def _chosen(trials: tuple[Trial, ...], passed: Trial | None, confidence: float) 
             f"no threshold holds: the most careful kept the bound in {first.compliance.share:.1%} of "
             f"{first.compliance.waves} waves, lower bound {first.independent.lower:.1%}, of {confidence:.0%}",
         )
-    if passed.runs > 1 - LEAST_SAVED:
-        return Calibration(trials, None, "no threshold holds: each that keeps the bound runs always")
+    if passed.runs > confidence:
+        return Calibration(
+            trials,
+            None,
+            f"no threshold holds: each that keeps the bound runs more than {confidence:.0%} of waves",
+        )
     return Calibration(trials, passed, "")
