@@ -35,7 +35,7 @@ def test_values_that_rise_lead_back_to_training_within_thirty_waves() -> None:
 
 
 def test_noise_is_run_always() -> None:
-    ours = charge(waves.random_job(450, HORIZON, SEED), POLICY, 300)
+    ours = charge(waves.random_job(380, HORIZON, SEED), POLICY, 300)
     assert ours.outcome.runs == 1
     assert ours.began is None
     assert ours.reason.startswith("no threshold holds")
