@@ -67,7 +67,9 @@ _SCHEMA = pa.schema(
         ("error", pa.float64()),
     ]
 )
-_COLUMNS = tuple(name for name in _SCHEMA.names if name != "key")
+#: Of all answers: what was learned is large, and only of the latest ones of interest.
+_COLUMNS = tuple(name for name in _SCHEMA.names if name not in ("key", "learned"))
+_LATEST = 20
 #: Columns that a table of an earlier version lacks.
 _LATER = _SCHEMA.names[_SCHEMA.names.index("bound") :]
 #: Answers are joined into one file after so many.
@@ -159,16 +161,27 @@ class WaveHistory:
         return self._table.offset(_transaction(job)) or 0
 
     def waves(self, job: str) -> list[Wave]:
-        """In the order in which they were asked about. Raises StoreUnavailableError."""
+        """In the order in which they were asked about; `learned` is that of the latest ones only.
+
+        Raises StoreUnavailableError.
+
+        """
         key = job_key(job)
         waves = [_wave(row) for row in self._rows(key) if row["job"] == job]
+        learned = self._learned(key, [wave.number for wave in waves if wave.bound is not None])
         labels = sorted(
             self._rows(key, ("number", "time", "error"), labels=True), key=lambda row: row["time"]
         )
         said = {row["number"]: row["error"] for row in labels}
         errors = {number: error for wave in waves for number, error in wave.errors.items()} | said
         with_errors = [
-            replace(wave, error=errors.get(wave.number), said=said.get(wave.number)) for wave in waves
+            replace(
+                wave,
+                error=errors.get(wave.number),
+                said=said.get(wave.number),
+                learned=learned.get(wave.number),
+            )
+            for wave in waves
         ]
         return sorted(with_errors, key=lambda wave: wave.number)
 
@@ -254,6 +267,13 @@ class WaveHistory:
         count = len(self.waves(job))
         self._table.delete(job_key(job))
         return count
+
+    def _learned(self, key: str, numbers: Sequence[int]) -> dict[int, str]:
+        """By the numbers of the latest answers within a bound."""
+        if not numbers:
+            return {}
+        rows = self._rows(key, ("number", "learned"), since=sorted(numbers)[-_LATEST:][0])
+        return {row["number"]: row["learned"] for row in rows}
 
     def _rows(
         self, key: str, names: Sequence[str] = _COLUMNS, *, labels: bool = False, since: int = 0

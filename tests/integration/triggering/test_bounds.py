@@ -3,6 +3,7 @@ wrong on the way."""
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -232,7 +233,7 @@ def test_without_scikit_learn_it_is_run_and_said_how_to_install_it(
 ) -> None:
     for module in (execution_labels, weigher):
         monkeypatch.setattr(module, "can_fit", lambda: False)
-    answers = trained(still)
+    answers = trained(still, 3)
     assert {answer.reason for answer in answers[1:]} == {"no_model"}
     assert "pip install 'lineage-master[trigger]'" in answers[-1].why
 
@@ -252,6 +253,23 @@ def test_the_command_says_what_is_wrong_with_a_bound(
         assert says in capsys.readouterr().err
     assert main.main(["trigger", "label", JOB, "w0", "--error", "0.1"]) == 1
     assert "never asked about for the wave 'w0'" in capsys.readouterr().err
+
+
+def test_with_a_command_terms_that_do_not_fit_run_it(
+    job: ChangingJob, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LINEAGE_STORE", str(job.folder / "flows"))
+    for _ in range(2):
+        job.readings = job.readings + 0.1
+        job.write_input()
+        job.run(job.ask(**QUICK, error="relative:median").wave)
+    job.write_input()
+    job.clock.hour()
+    words = ["trigger", JOB, "--bound", "0.1", "--error", "relative:median", "--key", "region"]
+    assert main.main([*words, "--at-least-every", "900w"]) == 2
+    command = [sys.executable, "-c", "raise SystemExit(7)"]
+    assert main.main([*words, "--at-least-every", "900w", "--", *command]) == 7
+    assert "no output has such a column" in capsys.readouterr().err
 
 
 @pytest.mark.thorough

@@ -13,9 +13,13 @@ from hypothesis import strategies as st
 from lineage_service.completeness import Receipt
 from lineage_service.errors import LineageError
 from lineage_service.store.errors import StoreConflictError, StoreUnavailableError
+from lineage_service.triggering.certain import Answer
 from lineage_service.triggering.decisions import Decider
+from lineage_service.triggering.evidence import Evidence
 from lineage_service.triggering.question import Question
+from lineage_service.triggering.terms import Terms
 from lineage_service.triggering.wave_history import Wave
+from lineage_service.triggering.weigher import Weighed
 from spark_agent import contract
 from tests.support.dataset_applications import Job, dataset
 from tests.support.lineage_messages import APP
@@ -131,6 +135,12 @@ questions = st.builds(
     ignored=st.lists(st.sampled_from(["csv", "/nowhere/in"]), max_size=1).map(tuple),
     missing_is_fine=st.booleans(),
     is_steady=st.booleans(),
+    terms=st.none()
+    | st.builds(
+        Terms,
+        bound=st.sampled_from([0.05, -1.0, float("nan")]),
+        error=st.sampled_from(["rows", "relative:x", "worse"]),
+    ),
 )
 
 
@@ -139,14 +149,21 @@ questions = st.builds(
     st.dictionaries(st.sampled_from(METHODS), st.sampled_from(ERRORS), max_size=2),
     questions,
     st.integers(0, 12),
+    st.none() | st.sampled_from(ERRORS),
 )
 def test_whatever_is_wrong_is_a_reason_to_run(
     stored: list[Mapping[str, Any]],
     broken: Mapping[str, type[Exception]],
     question: Question,
     conflicts: int,
+    unweighed: type[Exception] | None,
 ) -> None:
-    answer = Decider(Store(stored, broken), History(conflicts)).decide(question)
+    def weigh(evidence: Evidence, answer: Answer, number: int) -> Weighed:
+        if unweighed is not None:
+            raise unweighed("broken")
+        return Weighed(answer=answer)
+
+    answer = Decider(Store(stored, broken), History(conflicts), weigh).decide(question)
     assert answer.decision == "run"  # none of these jobs has an output that is there
     assert answer.why
 
