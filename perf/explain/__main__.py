@@ -80,6 +80,7 @@ def _measured(workload: Workload, options: argparse.Namespace) -> Measured:
         cold=options.cold,
         plain=options.plain,
         plain_s=options.plain_seconds,
+        cache_bytes=options.cache_bytes,
     )
     _say(f"{workload.title}: the job on the rows of {len(chosen):,} explanations, without lineage")
     began = time.monotonic()
@@ -182,6 +183,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--edges", type=int, default=1_000_000, help="of the graph of `components`")
     parser.add_argument("--turns", type=int, default=6, help="of its loop")
     parser.add_argument("--starts", type=int, default=1_000, help="rows of each output that are explained")
+    parser.add_argument("--cache-bytes", type=int, help="of `lineage serve`, instead of its own default")
     parser.add_argument("--cold", type=int, default=30, help="of these in a new process each")
     parser.add_argument("--plain", type=int, default=5, help="of these whose plain trace is counted")
     parser.add_argument(

@@ -70,21 +70,28 @@ def starts(output: Path, count: int, seed: int) -> list[Start]:
 
 
 def asked(
-    stored: Stored, chosen: Sequence[Start], run: Path, *, cold: int, plain: int, plain_s: float
+    stored: Stored,
+    chosen: Sequence[Start],
+    run: Path,
+    *,
+    cold: int,
+    plain: int,
+    plain_s: float,
+    cache_bytes: int | None = None,
 ) -> Asked:
     """Asks for each start twice, for `cold` of them in a process each, and for plain traces for `plain_s`.
 
-    Every second process has opened the application before.
+    Every second process has opened the application before. `cache_bytes`: of each; None: the default.
     """
     answers = Asked()
     for number, start in enumerate(chosen[:cold]):
-        with _served(stored, run) as user:
+        with _served(stored, run, cache_bytes) as user:
             is_open = number % 2 == 0
             if is_open:
                 user.ask(Question("graph", f"/api/applications/{stored.application_id}/graph"))
             took = round(user.ask(_question(stored, start))[0], 2)
             (answers.cold_ms if is_open else answers.new_ms).append(took)
-    with _served(stored, run) as user:
+    with _served(stored, run, cache_bytes) as user:
         for start in chosen:
             took, answer = user.ask(_question(stored, start))
             answers.explained.append(_explained(start, answer, took))
@@ -95,11 +102,13 @@ def asked(
 
 
 @contextmanager
-def _served(stored: Stored, run: Path) -> Iterator[User]:
+def _served(stored: Stored, run: Path, cache_bytes: int | None) -> Iterator[User]:
     """A new `lineage serve` that has looked the application up."""
     shutil.rmtree(run, ignore_errors=True)
     run.mkdir(parents=True)
     command = ["serve", "--home", str(run), "--store", str(stored.folder / "flows"), "--neo4j-uri", ""]
+    if cache_bytes is not None:
+        command += ["--cache-bytes", str(cache_bytes)]
     serve = Api(
         Process([*command, "--api-port", "0", "--metrics", "false"], run / "serve.log"), run / "api.json"
     )
