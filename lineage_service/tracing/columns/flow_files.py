@@ -25,7 +25,7 @@ __all__ = ["FlowFiles"]
 
 _AT_ONCE = min(4, os.cpu_count() or 1)
 #: The bounds of so many slices are looked at together.
-_MANY = 8
+_MANY = 3
 
 
 class FlowFiles:

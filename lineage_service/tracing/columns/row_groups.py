@@ -32,13 +32,14 @@ class RowGroup:
     Statistics are looked at column by column: those of all row groups take longer than many a result.
     """
 
-    __slots__ = ("_bounds", "_cache", "_file", "_repeated", "number", "rows", "stream")
+    __slots__ = ("_bounds", "_cache", "_constants", "_file", "_repeated", "number", "rows", "stream")
 
     def __init__(self, file: StoredFile, number: int, cache: ColumnCache) -> None:
         self._file, self.number, self._cache = file, number, cache
         group = file.metadata.row_group(number)
         self.rows: int = group.num_rows
         self._bounds: dict[str, tuple[int, int] | None] = {}
+        self._constants: dict[str, int | None] = {}
         self._repeated: dict[str, Integers] = {}  # constants as columns, in the memory of one value
         node, run = (self._read_bounds(group, name) for name in _STREAM)
         #: (node, run) of all its rows; None where they differ.
@@ -65,7 +66,9 @@ class RowGroup:
 
     def constant(self, name: str) -> int | None:
         """The value that the column has in every row, where that is known."""
-        return _same(self.bounds(name))
+        if name not in self._constants:
+            self._constants[name] = _same(self.bounds(name))
+        return self._constants[name]
 
     def missing(self, names: Iterable[str]) -> list[str]:
         """Those columns that would have to be read."""

@@ -39,6 +39,8 @@ MOST_LOOKED_AT = 1 << 21
 MANY = 1 << 12
 #: Rows of `annotations` beyond which to look through a version for a digest is more work than to walk.
 MOST_COMPARED = 1 << 22
+#: The same where only a merge by keys is to be walked.
+MOST_COMPARED_OF_KEYS = 1 << 21
 #: So many digests are compared one by one.
 _FEW = 8
 _Marks = npt.NDArray[np.bool_]
@@ -151,8 +153,8 @@ class Occurrences:
                 if (is_left := runs[numbers] < 0).any()
             }
             between = self._ways_of_keys(node, before) if winners is None else frozenset[int]()
-            is_compared = self._snapshot.annotations.count(before) <= MOST_COMPARED
-            if winners is None and left and not between and is_compared:
+            most = MOST_COMPARED_OF_KEYS if between else MOST_COMPARED
+            if winners is None and left and self._snapshot.annotations.count(before) <= most:
                 left = self._that_occur(before, left, digests, check)
             if not left:
                 break
