@@ -1,0 +1,107 @@
+"""Elements and pairs of waves: as they were, from this machine and from an object store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lineage_service.store.location import StoreLocation
+from lineage_service.triggering import impact
+from lineage_service.triggering.changed_elements import Elements, difference
+from lineage_service.triggering.impact import Features
+from lineage_service.triggering.kept_elements import KeptContainer, KeptElements, KeptPairs, Pair
+
+JOB, OTHER = "0123456789abcdef", "fedcba9876543210"
+
+
+def container(seed: int, *, is_output: bool = False) -> KeptContainer:
+    chance = np.random.default_rng(seed)
+    keys = np.unique(chance.integers(0, 2**64, 50, np.uint64))
+    of = Elements(keys, np.where(chance.random((len(keys), 2)) < 0.1, np.nan, chance.random((len(keys), 2))))
+    if is_output:
+        return KeptContainer(path="/out", is_output=True, elements=of)
+    level = impact.level(of)
+    since = impact.impact(difference(Elements(keys, of.values + 1), of), level)
+    return KeptContainer(path=f"/in{seed}", is_output=False, elements=of, level=level, impact=since)
+
+
+def numbers(kept: KeptContainer) -> list[Any]:
+    parts = [kept.elements.keys, kept.elements.values]
+    if kept.level is not None and kept.impact is not None:
+        parts += [kept.level.quantiles, kept.level.zeros, kept.level.mean, kept.impact.total]
+    return [kept.path, kept.is_output, *(part.tolist() for part in parts)]
+
+
+def pair(reference: int, step: int, error: float | None, names: tuple[str, ...] = ("a", "b")) -> Pair:
+    values = np.array([reference, step], np.float64)
+    return Pair(
+        reference=reference, step=step, number=step + 10, error=error, features=Features(names, values)
+    )
+
+
+@pytest.fixture(params=["folder", "object store"])
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> StoreLocation:
+    if request.param == "folder":
+        return StoreLocation(tmp_path / "flows")
+    return StoreLocation(f"{request.getfixturevalue('bucket')}/flows", tmp_path / "copies")
+
+
+def files_of(location: StoreLocation, table: str) -> list[str]:
+    from pyarrow.fs import FileSelector
+
+    infos = location.filesystem(table).get_file_info(FileSelector("", recursive=True))
+    return [info.path for info in infos if info.path.endswith(".parquet")]
+
+
+def test_what_is_kept_is_given_back_and_forgotten(location: StoreLocation) -> None:
+    kept, pairs = KeptElements(location), KeptPairs(location)
+    part, other = kept.new_part(JOB, 0), kept.new_part(OTHER, 0)
+    containers = [container(1), container(2), container(3, is_output=True)]
+    kept.add(JOB, {part: containers, other: containers[:1]})
+    again = KeptElements(location)
+    stored = sorted(again.of(part), key=lambda one: one.path)
+    expected = sorted(containers, key=lambda one: one.path)
+    assert repr([numbers(one) for one in stored]) == repr([numbers(one) for one in expected])  # with NaN
+    assert again.impacts(part).keys() == {"/in1", "/in2"}
+    pairs.add(JOB, [pair(0, 1, None), pair(0, 1, 0.5), pair(0, 2, None), pair(1, 2, 0.25)])
+    pairs.add(OTHER, [pair(0, 1, 0.1)])
+    learned = KeptPairs(location).of(JOB, {})
+    assert learned is not None
+    assert list(zip(learned.references, learned.waves, learned.errors, strict=True)) == [
+        (0, 1, 0.5),
+        (1, 2, 0.25),
+    ]
+    assert learned.features.tolist() == [[0, 1], [1, 2]]
+    said = pairs.of(JOB, {12: 0.75, 11: 0.9})  # of the pair that an answer was given upon
+    assert said is not None
+    assert list(zip(said.references, said.waves, said.errors, strict=True)) == [
+        (0, 1, 0.9),
+        (0, 2, 0.75),
+        (1, 2, 0.25),
+    ]
+    kept.forget(JOB)
+    pairs.forget(JOB)
+    assert kept.of(part) == []
+    assert pairs.of(JOB, {}) is None
+    assert not [
+        path for name in ("wave_elements", "wave_pairs") for path in files_of(location, name) if JOB in path
+    ]
+    assert len(kept.of(other)) == 1
+    assert pairs.of(OTHER, {}) is not None
+
+
+def test_pairs_of_other_features_are_left_out_and_old_parts_go(tmp_path: Path) -> None:
+    location = StoreLocation(tmp_path)
+    kept, pairs = KeptElements(location), KeptPairs(location)
+    pairs.add(JOB, [pair(0, 1, 0.5, ("a", "c")), pair(0, 2, 0.5)])
+    learned = pairs.of(JOB, {})
+    assert learned is not None
+    assert (learned.names, len(learned)) == (("a", "b"), 1)
+    parts = [kept.new_part(JOB, step) for step in range(4)]
+    for part in parts:
+        kept.add(JOB, {part: [container(1)]})
+    kept.clear(JOB, 3, [parts[1]])
+    assert [bool(kept.of(part)) for part in parts] == [False, True, False, True]
