@@ -200,12 +200,14 @@ def elements_of(table: pa.Table, plan: Plan) -> Elements:
 
 
 def places_of(table: pa.Table, plan: Plan, elements: Elements) -> npt.NDArray[np.int32] | None:
-    """Which of its elements each row is; None where not all of them are kept."""
-    if plan.halvings or not table.num_rows:
+    """Which of its elements each row is, -1 of one that is not kept; None of no rows."""
+    if not len(elements):
         return None
     if plan.is_single:
         return np.zeros(table.num_rows, np.int32)
-    return elements.keys.searchsorted(row_keys(table, plan.keys)).astype(np.int32)
+    keys = row_keys(table, plan.keys)
+    places = np.minimum(elements.keys.searchsorted(keys), len(elements) - 1)
+    return np.where(elements.keys[places] == keys, places, -1).astype(np.int32)
 
 
 def _with_rest(table: pa.Table, plan: Plan) -> pa.Table:

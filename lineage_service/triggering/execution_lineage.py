@@ -24,7 +24,7 @@ from lineage_service.triggering.element_plans import Plan
 from lineage_service.triggering.experience import Step
 from lineage_service.triggering.kept_elements import KeptContainer
 from lineage_service.triggering.lineage_features import Lineage
-from lineage_service.triggering.read_rows import Codes, ReadRows
+from lineage_service.triggering.read_rows import NOT_KEPT, Codes, ReadRows
 from lineage_service.triggering.relation import relation_of, rows_of_outputs
 
 __all__ = ["ExecutionLineages"]
@@ -95,9 +95,9 @@ class ExecutionLineages:
             return None
         (container,) = containers
         row_of = rows_of_outputs(opened, sinks, _rows(container), self._files, self._check)
-        if row_of is None or (row_of < 0).any():
-            return None
         assert container.places is not None
+        if row_of is None or (row_of < 0).any() or (container.places[row_of] < 0).any():
+            return None
         numbers: Numbers = container.elements.values[container.places[row_of], 0]
         return numbers
 
@@ -117,4 +117,5 @@ def _rows(container: KeptContainer) -> ReadRows:
     assert container.places is not None
     firsts = np.cumsum([0, *(count for _, count in container.files)], dtype=np.int64)
     paths = tuple(normal_path(path) for path, _ in container.files)
-    return ReadRows(paths, firsts, container.elements.keys[container.places], _NO_ROWS, _NO_CODES)
+    keys = np.where(container.places < 0, NOT_KEPT, container.elements.keys[container.places])
+    return ReadRows(paths, firsts, keys, _NO_ROWS, _NO_CODES)

@@ -69,7 +69,7 @@ class KeptContainer:
     """One input or output at a wave. `level` and `impact`, which is from the wave before, are of inputs.
 
     `files` are those that were read, each with how many rows it had; `places` say of each row which of the
-    elements it is. Without files, it is not known which rows of them elements are.
+    elements it is, -1 if of none that are kept. Without files, nothing is known of rows.
     """
 
     path: str

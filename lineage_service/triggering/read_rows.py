@@ -28,12 +28,14 @@ from lineage_service.triggering.changed_elements import (
 )
 from lineage_service.triggering.impact import LARGEST
 
-__all__ = ["Codes", "Integers", "ReadRows", "chosen_by_key", "codes_of", "finite", "read_rows"]
+__all__ = ["NOT_KEPT", "Codes", "Integers", "ReadRows", "chosen_by_key", "codes_of", "finite", "read_rows"]
 
 Integers = npt.NDArray[np.int64]
 
 #: Rows whose columns are kept to learn from.
 MOST_SAMPLED = 1 << 17
+#: The keys that are kept of many are the smallest.
+NOT_KEPT = np.uint64((1 << 64) - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ class ReadRows:
     """`firsts` (files + 1) are the numbers of the first rows of each file, and of all rows. `keys` (rows) may
     repeat: rows without a key are a multiset.
 
-    `codes` are of the rows `sampled`, which a hash of the key chooses.
+    `codes` are of the rows `sampled`, which a hash of the key chooses. Rows with the key NOT_KEPT are of
+    elements of which nothing is known, and are not followed.
     """
 
     paths: tuple[str, ...]

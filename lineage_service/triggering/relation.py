@@ -29,7 +29,7 @@ from lineage_service.tracing.walk.frontiers import Frontiers, TooManyError
 from lineage_service.tracing.walk.result import nodes_before
 from lineage_service.tracing.walk.starts import has_records
 from lineage_service.triggering.changed_elements import Flags
-from lineage_service.triggering.read_rows import Integers, ReadRows, chosen_by_key
+from lineage_service.triggering.read_rows import NOT_KEPT, Integers, ReadRows, chosen_by_key
 from spark_agent import contract
 
 __all__ = ["Relation", "relation_of", "rows_of_outputs"]
@@ -96,6 +96,7 @@ def _relation(
     while most >= min(_LEAST_SAMPLED, len(rows)):
         walked = np.zeros(len(rows), bool)
         walked[chosen_by_key(rows.keys, max(most, 1))] = True
+        walked &= rows.keys != NOT_KEPT
         try:
             return _walked(opened, numbered, count, starts, walked, check)
         except TooManyError:

@@ -15,7 +15,7 @@ import pytest
 
 from lineage_service.cli import main
 from lineage_service.lineage import Trigger
-from lineage_service.triggering import execution_labels, execution_lineage, weigher
+from lineage_service.triggering import element_plans, execution_labels, execution_lineage, weigher
 from lineage_service.triggering.experience import Experience, experience_of_json
 from lineage_service.triggering.kept_elements import KeptPairs
 from lineage_service.triggering.lineage_features import PREFIX
@@ -307,6 +307,21 @@ def test_lineage_of_earlier_executions_says_how_far_outputs_moved(still: Still) 
     assert (columns["lineage.reach"] == 1).all()
     assert np.allclose(columns["lineage.reading.moved_error_low"], pairs.errors)
     assert (pairs.errors > 0).all()
+
+
+def test_of_many_rows_those_that_are_kept_are_followed(still: Still, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(element_plans, "MOST_ELEMENTS", 20)
+    still.job.has_flows = True
+    trained(still, 5)
+    pairs = KeptPairs(still.job.store.location).of(job_key(JOB), {})
+    assert pairs is not None
+    columns = dict(zip(pairs.names, pairs.features.T, strict=True))
+    assert (columns["lineage.live"] == 1).all()
+    assert (columns["lineage.share_most"] == 1).all()
+    moved = columns["lineage.reading.moved_error_low"]
+    assert (moved > 0).all()
+    assert not np.allclose(moved, pairs.errors)  # by half of the readings
+    assert np.allclose(moved, pairs.errors, rtol=1)
 
 
 def test_lineage_that_saves_nothing_is_not_walked(still: Still, monkeypatch: pytest.MonkeyPatch) -> None:
