@@ -18,7 +18,7 @@ from rich.console import Console
 
 from lineage_service.cli.query.output import Output, moment, plain, print_table, table
 from lineage_service.errors import InvalidQueryError, LineageError
-from lineage_service.lineage import Job, Trigger, Waves
+from lineage_service.lineage import Job, ModelInCharge, Trigger, Waves
 from lineage_service.queries import column_names
 from lineage_service.result_json import json_bytes
 from lineage_service.result_tables import TRIGGER_COLUMNS, trigger_lines
@@ -262,6 +262,8 @@ def _show(settings: Settings, options: argparse.Namespace, name: str) -> int:
         }
         if job.waves:
             lines["time"] = _savings(job)
+        if job.in_charge is not None:
+            lines["model"] = _charge(job.in_charge)
         if job.last is not None:
             lines["last answer"] = f"{job.last.decision}  wave {job.last.wave} · {job.last.why}"
         if job.run_next:
@@ -273,6 +275,17 @@ def _show(settings: Settings, options: argparse.Namespace, name: str) -> int:
     options.csv = False
     Output(options).give(job, (), (), show)
     return 0
+
+
+def _charge(model: ModelInCharge) -> str:
+    """What has come of its decisions, and how little that may be."""
+    text = f"in charge of {model.waves:,} waves: {model.skips:,} skipped, {model.audits:,} looked at"
+    if model.compliance is None or model.compliance_lower is None:
+        return f"{text}; how often it keeps the bound is not known"
+    return (
+        f"{text}, {model.broken:,} of these above the bound; within it in {model.compliance:.1%} "
+        f"(95 % lower bound {model.compliance_lower:.1%})"
+    )
 
 
 def _savings(job: Job) -> str:

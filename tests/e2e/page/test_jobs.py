@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from playwright.sync_api import expect
 
 from lineage_api.access import Access
 from lineage_api.app import create_app
-from lineage_service.lineage import Waves
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQueries
 from lineage_service.triggering.drift import BROKEN, KEPT, SKIPPED, Looks
@@ -33,8 +31,8 @@ BEGAN = 1_795_000_000_000
 HOUR = 3_600_000
 MARKUP = "<img src=x onerror=alert(1)>"
 BOUND = {"bound": 0.05, "confidence": 0.95}
-#: What skipping would have meant at these waves. Who decides measures it; here it is said.
-ERRORS = {"air-20": 0.021, "air-24": 0.3}
+#: What skipping would have meant at these waves: known with the answer behind the execution.
+ERRORS = {20: 0.021, 24: 0.3}
 
 
 def execution(number: int, name: str, hour: int, minutes: int, **about: Any) -> Job:
@@ -52,12 +50,6 @@ def answers(history: WaveHistory, job: str, *waves: dict[str, Any]) -> None:
 
 RUN = {"decision": "run", "reason": "changed", "why": "an input has changed", "application_id": "local-1"}
 SKIP = {**RUN, "decision": "skip", "reason": "unchanged", "why": f"nothing has changed {MARKUP}"}
-
-
-class Measured(StoredJobs):
-    def waves(self, name: str) -> Waves:
-        waves = super().waves(name)
-        return replace(waves, waves=tuple(replace(w, error=ERRORS.get(w.wave, w.error)) for w in waves.waves))
 
 
 @pytest.fixture(scope="module")
@@ -91,16 +83,16 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> DeltaFlowStore:
         "air quality",
         *[training] * 20,
         {**RUN, **model, **tested, "probability": 0.6},
-        *[{**SKIP, **model, **tested, "probability": 0.04, "reason": "learned"}] * 3,
+        *[{**SKIP, **model, **tested, "probability": 0.04, "reason": "tolerated"}] * 3,
         {**RUN, **model, **tested, "probability": 0.1, "is_audit": True, "reason": "audit"},
-        {**SKIP, **BOUND, "application_id": "local-2", "learned": learned},
+        {**SKIP, **BOUND, "application_id": "local-2", "learned": learned, "errors": ERRORS},
     )
     return store
 
 
 @pytest.fixture(scope="module")
 def url(store: DeltaFlowStore) -> Iterator[str]:
-    with served(create_app(LineageQueries(store, time_budget_s=60), jobs=Measured(store))) as address:
+    with served(create_app(LineageQueries(store, time_budget_s=60), jobs=StoredJobs(store))) as address:
         yield address
 
 

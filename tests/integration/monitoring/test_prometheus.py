@@ -118,7 +118,7 @@ def answer(number: int) -> Wave:
         time=number,
         phase="application",
         decision="skip",
-        reason="learned",
+        reason="tolerated",
         why="its output would hardly change",
         bound=0.05,
         confidence=0.95,

@@ -12,6 +12,9 @@ import pytest
 from lineage_service.cli import main
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.triggering import wave_totals
+from lineage_service.triggering.drift import BROKEN, KEPT, SKIPPED, Looks
+from lineage_service.triggering.experience import Experience
+from lineage_service.triggering.phases import APPLICATION, Policy, Progress
 from lineage_service.triggering.savings import Durations
 from lineage_service.triggering.stored_jobs import StoredJobs
 from lineage_service.triggering.wave_history import Wave, WaveHistory
@@ -127,3 +130,23 @@ def test_the_list_of_jobs_follows_the_store_and_knows_no_replay(store: DeltaFlow
     assert service.jobs().unread_applications == 0
     service.forget("asked")
     assert [job.job for job in service.jobs().jobs] == ["nightly", "hourly"]
+
+
+def test_what_came_of_a_model_is_said_by_the_terminal_and_in_the_sums(
+    store: DeltaFlowStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history, service = WaveHistory(store.location), StoredJobs(store)
+    progress = Progress(phase=APPLICATION, looks=Looks(recent=SKIPPED * 6 + KEPT * 3 + BROKEN))
+    learned = Experience(terms="", policy=Policy(bound=0.05), progress=progress).to_json()
+    add(history, "nightly", 0, bound=0.05, confidence=0.95, learned=learned)
+    for number in (1, 2):
+        add(history, "nightly", number, bound=0.05, confidence=0.95)
+    [totals] = service.totals().jobs
+    assert totals.in_charge is not None
+    assert totals.in_charge == service.job("nightly").in_charge
+    assert totals.in_charge.compliance == pytest.approx(1 - 0.6 / 4)
+    assert main.main(["trigger", "show", "nightly", "--store", str(tmp_path / "flows")]) == 0
+    shown = capsys.readouterr().out
+    assert "in charge of 10 waves: 6 skipped, 4 looked at, 1 of these above the bound" in shown
+    assert "within it in 85.0% (95 % lower bound" in shown
+    assert service.retrain("nightly").in_charge is None

@@ -103,7 +103,7 @@ export function jobView(container: HTMLElement, context: ViewContext, first: Job
     async (signal) => {
       const job = await context.client.job(name, { signal });
       const text = JSON.stringify(job);
-      if (text === shownJob) return; // an error is measured by an execution, which the job would name
+      if (text === shownJob) return; // what is known of earlier waves grows with later answers
       const { waves } = await context.client.waves(name, { signal });
       shownJob = text;
       if (known === null) context.announce(`${name}: ${wavesText(job)}`);

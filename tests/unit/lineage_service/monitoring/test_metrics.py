@@ -187,7 +187,7 @@ def test_what_was_decided_about_jobs_is_said_of_each() -> None:
     counts = (2, 1, *[0] * 7, 3)
     takings = JobTotals(
         job="takings",
-        decisions={("run", "changed"): 2, ("skip", "learned"): 4},
+        decisions={("run", "changed"): 2, ("skip", "tolerated"): 4},
         phase="application",
         probability=0.04,
         tested_compliance=0.978,
@@ -212,7 +212,7 @@ def test_what_was_decided_about_jobs_is_said_of_each() -> None:
     }
     assert decisions == {
         (("decision", "run"), job, ("reason", "changed")): 2,
-        (("decision", "skip"), job, ("reason", "learned")): 4,
+        (("decision", "skip"), job, ("reason", "tolerated")): 4,
     }
     phases = {labels: value for labels, value in found["lineage_trigger_phase"].items() if job in labels}
     assert {dict(labels)["phase"]: value for labels, value in phases.items()} == {
