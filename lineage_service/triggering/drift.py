@@ -7,9 +7,9 @@ these waves say how often skipping was wrong. Four alarms:
 - wrong skips: skips that were looked at are above the bound oftener than the forest says, by a CUSUM of
   log-likelihood ratios (Page, Biometrika 41, 1954) against one half. After one that was little expected,
   each skip is looked at until the CUSUM has fallen again;
-- strange errors: those that executions measure, of whatever size, are further from what was expected than
-  in the test, by a CUSUM of their squared deviations. Audits are rare; this asks every execution, and
-  errors that are smaller than expected are a break as well;
+- strange errors: those that executions measure are further above what was expected than in the test, by a
+  CUSUM of their squared deviations. Audits are rare; this asks every execution. That errors are smaller is
+  no alarm: steps with a threshold have errors of 0 now and then, and the bound is kept;
 - unlike: most of the last waves have features that training did not have.
 """
 
@@ -112,7 +112,7 @@ class Looks:
 
     def measured(self, deviation: float) -> Looks:
         """An execution measured the error: so many usual deviations from the expected size."""
-        square = min(deviation**2, LARGEST_SQUARE)
+        square = min(max(deviation, 0.0) ** 2, LARGEST_SQUARE)
         return replace(self, strangeness=max(self.strangeness + square - USUAL_SQUARE, 0.0))
 
     def alarm(self, confidence: float) -> str:
@@ -126,7 +126,7 @@ class Looks:
         if self.surprise >= ALARM:
             return "errors above the bound come more often than the training said"
         if self.strangeness >= STRANGE:
-            return "errors are larger or smaller than the training said"
+            return "errors are larger than the training said"
         if self.recent[-UNLIKE_OF:].count(UNLIKE_RUN) >= UNLIKE:
             return "the inputs are unlike those of the training"
         return ""
