@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="JOB",
         help="the job: its spark.lineage.job, or the name of its applications; or `show`, `waves`, "
-        "`run-next` or `forget` and a job",
+        "`run-next`, `retrain` or `forget` and a job, or `label`, a job and a wave",
     )
     parser.add_argument("--wave", metavar="ID", help="the scheduler's id of this run (default: the time)")
     parser.add_argument(

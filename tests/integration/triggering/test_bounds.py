@@ -274,24 +274,24 @@ def test_with_a_command_terms_that_do_not_fit_run_it(
 
 @pytest.mark.thorough
 def test_in_charge_the_bound_is_kept_in_the_wanted_share_of_waves(job: ChangingJob) -> None:
-    """Readings that drift and wander, 150 waves: the truth is what the test computes itself."""
+    """Readings that drift and wander, 135 waves: the truth is what the test computes itself."""
     chance = np.random.default_rng(1)
     errors, answers = [], []
-    for _ in range(170):
+    for _ in range(135):
         noise = chance.normal(0, 1.5, len(job.readings)) + chance.normal(0, 1)
         job.readings = np.clip(50 + (job.readings - 50) * 0.98 + noise, 5, 95)
         job.write_input()
-        answer = job.ask(training=90, confidence=0.9, horizon=12)
+        answer = job.ask(training=80, confidence=0.85, horizon=8, audit=0.1)
         if answer.run:
             job.run(answer.wave)
         errors.append(error_of(job.outputs[-1], job.means()))
         answers.append(answer)
     in_charge = [at for at, answer in enumerate(answers) if answer.phase == "application"]
     skips = [at for at in in_charge if not answers[at].run]
-    assert len(in_charge) > 50, [answer.why for answer in answers[-3:]]
+    assert len(in_charge) > 40, [answer.why for answer in answers[-3:]]
     assert len(skips) >= 10
     assert any(answers[at].is_audit for at in in_charge)
-    assert np.mean([errors[at] <= 0.05 for at in in_charge]) >= 0.9
+    assert np.mean([errors[at] <= 0.05 for at in in_charge]) >= 0.85
     for wave in job.jobs.waves(JOB).waves:
         assert wave.decision == "run" or wave.error is None
 
