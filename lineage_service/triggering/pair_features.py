@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 
+import numpy as np
 import pyarrow as pa
 
 from lineage_service.triggering import impact
@@ -25,6 +26,8 @@ from lineage_service.triggering.terms import Terms
 __all__ = ["between", "error_between", "kept_inputs", "seen", "seen_input"]
 
 _HOUR_MS = 3_600_000
+#: scikit-learn computes with floats of 32 bits, and adds them up.
+_LARGEST = 1e30
 
 
 def seen_input(
@@ -86,11 +89,12 @@ def between(
         parts.append(Features(tuple(f"{prefix}{name}" for name in own.names), own.values))
     moment = datetime.fromtimestamp(step.time / 1000, timezone.utc)
     hour = moment.hour + moment.minute / 60
-    return impact.joined(
+    features = impact.joined(
         *parts,
         impact.age(step.step - reference.step, (step.time - reference.time) / _HOUR_MS),
         impact.time_of(hour, moment.weekday() + hour / 24),
     )
+    return Features(features.names, np.clip(features.values, -_LARGEST, _LARGEST))
 
 
 def error_between(
