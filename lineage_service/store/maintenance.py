@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -36,6 +36,9 @@ TARGET_BYTES = 256 << 20
 #: DuckDB sorts within so much memory, the rest goes to disk: 60 million flows and the writer in 1 GiB.
 SORT_MEMORY = "400MB"
 SORT_THREADS = 1
+#: Tables whose order begins with the node are sorted so many rows at a time, or one node. A sort of hundreds
+#: of millions of rows in one piece does not fit into that memory, whatever goes to disk.
+SORTED_ROWS = 50_000_000
 #: Rows that are in memory at once on the way from the sort to the file. Texts have up to 64 KiB each.
 _BATCH_ROWS = {
     "flows": BATCH_ROWS,
@@ -269,11 +272,23 @@ def _sorted(name: str, application_id: str, files: Sequence[str]) -> Iterator[pa
             source = "read_parquet($files, hive_partitioning = false)"
             worn = _WORN.get(name, "false").format(source=source)
             from_source = f"FROM {source} WHERE NOT ({worn})"
-            [(count,)] = database.execute(f"SELECT count(*) {from_source}", {"files": files}).fetchall()
-            rows = database.execute(
-                f"SELECT $application AS application_id, {columns} {from_source} ORDER BY {_ORDER[name]}",
-                {"application": application_id, "files": files},
-            ).to_arrow_reader(_BATCH_ROWS[name])
+            by_node = _ORDER[name].startswith("node,")
+            counts = database.execute(
+                f"SELECT {'node' if by_node else '0'} AS node, count(*) {from_source} GROUP BY 1 ORDER BY 1",
+                {"files": files},
+            ).fetchall()
+            select = f"SELECT $application AS application_id, {columns} {from_source}"
+            rows = (
+                batch
+                for first, last in _pieces(counts)
+                for batch in database.execute(
+                    select
+                    + (f" AND node BETWEEN {first} AND {last}" if by_node else "")
+                    + f" ORDER BY {_ORDER[name]}",
+                    {"application": application_id, "files": files},
+                ).to_arrow_reader(_BATCH_ROWS[name])
+            )
+            count = sum(of_node for _, of_node in counts)
             yield pa.RecordBatchReader.from_batches(schema, _all_of(rows, schema, count))
         except duckdb.Error as error:
             reason = str(error).partition("\n")[0]
@@ -285,7 +300,21 @@ def _sorted(name: str, application_id: str, files: Sequence[str]) -> Iterator[pa
             database.close()
 
 
-def _all_of(rows: pa.RecordBatchReader, schema: pa.Schema, count: int) -> Iterator[pa.RecordBatch]:
+def _pieces(counts: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """(first, last) node of pieces of at most SORTED_ROWS, or of one node. `counts`: (node, rows)."""
+    piece: list[int] = []
+    rows = 0
+    for node, of_node in counts:
+        if piece and rows + of_node > SORTED_ROWS:
+            yield piece[0], piece[-1]
+            piece, rows = [], 0
+        piece.append(node)
+        rows += of_node
+    if piece:
+        yield piece[0], piece[-1]
+
+
+def _all_of(rows: Iterable[pa.RecordBatch], schema: pa.Schema, count: int) -> Iterator[pa.RecordBatch]:
     """The batches in the table's schema. An error keeps what was written from being committed."""
     seen, until = 0, time.time() + COMPACTION_S
     for batch in rows:

@@ -94,7 +94,11 @@ def run_pass(store: DeltaFlowStore, graph: MemoryGraph | None = None, **options:
 # -- compaction ---------------------------------------------------------------------------------------
 
 
-def test_compaction_leaves_one_sorted_file_of_each_table_with_the_same_rows(folder: Path) -> None:
+@pytest.mark.parametrize("sorted_rows", [1, maintenance.SORTED_ROWS], ids=["node by node", "in one piece"])
+def test_compaction_leaves_one_sorted_file_of_each_table_with_the_same_rows(
+    folder: Path, sorted_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "SORTED_ROWS", sorted_rows)
     store = DeltaFlowStore(folder)
     fill(store)
     assert files(store) == {"events": 7, **dict.fromkeys(("blocks", *CONTENTS), 6)}
