@@ -28,7 +28,7 @@ from lineage_service.settings import Settings
 from tests.support.flights_and_weather import questions
 
 tracing = types.ModuleType("lineage_service.cli.stores")
-tracing.open_queries = lambda settings: questions()
+tracing.open_queries = lambda settings, **options: questions()
 tracing.open_materializer = lambda settings: None
 sys.modules["lineage_service.cli.stores"] = tracing
 
