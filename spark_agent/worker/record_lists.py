@@ -18,8 +18,11 @@ from spark_agent import contract
 
 __all__ = ["Of", "RecordList", "Step", "TaskProgram", "TaskRun"]
 
-#: As PySpark has it where nothing is set: beyond that, groups would go to disk.
+#: How much memory groups may take before they go to disk, as PySpark has it where nothing is set. PySpark
+#: counts all that its process has: in a large one each group would go to disk. Here what is added counts.
 _MEMORY_MIB = 512
+#: PySpark's merges take this share of the limit for theirs.
+_MERGED_SHARE = 0.9
 #: Keys of one operation that are named.
 _MOST_KEYS = 300
 
@@ -107,7 +110,9 @@ class RecordList:
         return self.ctx.serializer
 
     def _memory_limit(self) -> int:
-        return _MEMORY_MIB
+        from pyspark.shuffle import get_used_memory
+
+        return int((get_used_memory() + _MEMORY_MIB) / _MERGED_SHARE)
 
     def _defaultReducePartitions(self) -> int:
         return 1

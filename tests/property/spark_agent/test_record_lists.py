@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark import shuffle
 
 from spark_agent.worker.record_lists import Of, Step, TaskProgram
 from tests.support.spark import looped_program as looped
@@ -78,3 +79,17 @@ def test_what_a_function_raises_is_raised() -> None:
 def test_a_union_has_records_as_often_as_they_were_put_in() -> None:
     steps = [Step(0, "textFile", lines=["a", "b"]), Step(1, "union", [[Of(0), Of(0)]], is_of_context=True)]
     assert sorted(TaskProgram(steps, list, frozenset()).run().seen) == ["a", "a", "b", "b"]
+
+
+def test_groups_stay_in_memory_in_a_process_that_has_much_already(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shuffle, "get_used_memory", lambda: 100_000)
+    spilled = []
+    monkeypatch.setattr(shuffle.ExternalMerger, "_spill", lambda merger: spilled.append(merger))
+    steps = [
+        Step(0, "textFile", lines=[str(at) for at in range(5_000)]),
+        Step(1, "map", [Of(0), lambda line: (int(line) % 7, 1)]),
+        Step(2, "reduceByKey", [Of(1), lambda one, other: one + other, 1]),
+    ]
+    run = TaskProgram(steps, sorted, frozenset()).run()
+    assert sum(count for _, count in run.seen) == 5_000
+    assert not spilled
