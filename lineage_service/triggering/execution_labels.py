@@ -129,7 +129,7 @@ class ExecutionLabels:
         if pairs is None:
             return learned
         choice = feature_choice(pairs.where(pairs.references >= progress.since), policy, [PREFIX])
-        progress = phases.promoted(progress, policy, pairs.with_features(choice.names), step)
+        progress = phases.promoted(progress, policy, pairs.with_features(choice.names), step, choice.test)
         dropped = choice.dropped if progress.phase == APPLICATION else ()
         return replace(learned, progress=progress, dropped=dropped)
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from lineage_service.triggering import drift
 from lineage_service.triggering.changed_elements import Numbers
-from lineage_service.triggering.closed_loop import Grid, calibrated, play
+from lineage_service.triggering.closed_loop import Calibration, Grid, calibrated, play
 from lineage_service.triggering.compliance import Compliance
 from lineage_service.triggering.drift import NO_LOOKS, Looks
 from lineage_service.triggering.forest import ErrorForest, Forest, RandomForest, size_of
@@ -230,16 +230,26 @@ def is_test_due(progress: Progress, policy: Policy) -> bool:
     return progress.phase == TRAINING and progress.executions >= due
 
 
-def promoted(progress: Progress, policy: Policy, pairs: TrainingPairs, wave: int) -> Progress:
-    """In charge, if a threshold holds; else in training, with the reason. `pairs`: of all executed waves."""
+def promoted(
+    progress: Progress,
+    policy: Policy,
+    pairs: TrainingPairs,
+    wave: int,
+    test: Calibration | None = None,
+) -> Progress:
+    """In charge, if a threshold holds; else in training, with the reason. `pairs`: of all executed waves.
+
+    `test`: that of those pairs which are of this training, if it was made already.
+    """
     of_training = pairs.where(pairs.references >= progress.since)
-    test = calibrated(
-        of_training,
-        policy.bound,
-        policy.confidence,
-        policy.horizon,
-        seed=policy.seed,
-    )
+    if test is None:
+        test = calibrated(
+            of_training,
+            policy.bound,
+            policy.confidence,
+            policy.horizon,
+            seed=policy.seed,
+        )
     progress = replace(progress, tried=progress.executions)
     if test.trial is None:
         return replace(progress, reason=test.reason)

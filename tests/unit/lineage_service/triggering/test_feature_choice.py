@@ -8,7 +8,7 @@ import pytest
 from lineage_service.triggering import forest
 from lineage_service.triggering.changed_elements import Numbers
 from lineage_service.triggering.feature_choice import FeatureChoice, feature_choice
-from lineage_service.triggering.phases import Policy
+from lineage_service.triggering.phases import Policy, Progress, promoted
 from lineage_service.triggering.training_pairs import TrainingPairs
 
 HORIZON, COUNT = 6, 160
@@ -64,3 +64,12 @@ def test_where_no_threshold_holds_nothing_goes() -> None:
 def test_a_group_that_is_not_there_is_not_played() -> None:
     pairs = pairs_of("the change", "nothing").with_features(["age", "impact"])
     assert feature_choice(pairs, POLICY, ["lineage."]).dropped == ()
+
+
+def test_its_test_is_that_by_which_the_forest_comes_into_charge() -> None:
+    pairs = pairs_of("the change", "nothing")
+    chosen = feature_choice(pairs, POLICY, ["lineage."])
+    kept = pairs.with_features(chosen.names)
+    again = promoted(Progress(), POLICY, kept, COUNT - 1)
+    assert again.threshold is not None
+    assert promoted(Progress(), POLICY, kept, COUNT - 1, chosen.test) == again
