@@ -20,7 +20,7 @@ from lineage_service.errors import UnavailableError
 from lineage_service.lineage import Lag, Materialized, Replays
 from lineage_service.newest_application import LAST, application_named
 from lineage_service.queries import Queries, TraceQuery
-from lineage_service.triggering.question import Question
+from lineage_service.triggering.waves.question import Question
 
 __all__ = [
     "NOT_CACHED",

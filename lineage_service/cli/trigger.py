@@ -25,9 +25,17 @@ from lineage_service.result_tables import TRIGGER_COLUMNS, trigger_lines
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import existing_store
 from lineage_service.triggering.decisions import default_wave, undecided
-from lineage_service.triggering.question import DEFAULT_AGE, Question, seconds_of
+from lineage_service.triggering.learning.terms import (
+    AUDIT,
+    CONFIDENCE,
+    ERROR,
+    HORIZON,
+    TRAINING,
+    WITHIN,
+    terms_of,
+)
 from lineage_service.triggering.stored_jobs import StoredJobs
-from lineage_service.triggering.terms import AUDIT, CONFIDENCE, ERROR, HORIZON, TRAINING, WITHIN, terms_of
+from lineage_service.triggering.waves.question import DEFAULT_AGE, Question, seconds_of
 from spark_agent.contract.program_code import WAVE_VARIABLE
 
 __all__ = ["command", "configure"]

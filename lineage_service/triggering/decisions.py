@@ -21,12 +21,12 @@ from typing import Protocol
 from lineage_service.errors import InvalidQueryError, LineageError
 from lineage_service.lineage import Trigger
 from lineage_service.store.errors import StoreConflictError
-from lineage_service.triggering.certain import Answer, asked_answer, certain_answer, refusal
-from lineage_service.triggering.evidence import Evidence, command_hash, gathered
-from lineage_service.triggering.executions import JobStore
-from lineage_service.triggering.question import Question
-from lineage_service.triggering.wave_history import Wave
-from lineage_service.triggering.weigher import Weighed
+from lineage_service.triggering.certain.answers import Answer, asked_answer, certain_answer, refusal
+from lineage_service.triggering.certain.evidence import Evidence, command_hash, gathered
+from lineage_service.triggering.certain.executions import JobStore
+from lineage_service.triggering.waves.question import Question
+from lineage_service.triggering.waves.wave_history import Wave
+from lineage_service.triggering.weighing.weigher import Weighed
 
 __all__ = ["Decider", "Weigh", "default_wave", "undecided"]
 

@@ -9,9 +9,7 @@ from lineage_service.lineage import Trigger
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import existing_store
 from lineage_service.triggering.decisions import default_wave, undecided
-from lineage_service.triggering.question import DEFAULT_AGE, Question, seconds_of
-from lineage_service.triggering.stored_jobs import StoredJobs
-from lineage_service.triggering.terms import (
+from lineage_service.triggering.learning.terms import (
     AUDIT,
     CONFIDENCE,
     ERROR,
@@ -20,6 +18,8 @@ from lineage_service.triggering.terms import (
     WITHIN,
     terms_of,
 )
+from lineage_service.triggering.stored_jobs import StoredJobs
+from lineage_service.triggering.waves.question import DEFAULT_AGE, Question, seconds_of
 
 __all__ = ["decide"]
 

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 from lineage_service.errors import InvalidQueryError, NotFoundError
 from lineage_service.lineage import Job, JobEntry, Jobs, Trigger, Waves
 from lineage_service.lineage.trigger_totals import TriggerTotals
-from lineage_service.triggering.certain import Answer
+from lineage_service.triggering.certain.answers import Answer
+from lineage_service.triggering.certain.evidence import Evidence
+from lineage_service.triggering.certain.executions import LastStarts, executions_of
+from lineage_service.triggering.certain.given_inputs import inputs_of, outputs_of
 from lineage_service.triggering.decisions import Decider
-from lineage_service.triggering.evidence import Evidence
-from lineage_service.triggering.execution_lineage import ExecutionLineages
-from lineage_service.triggering.executions import LastStarts, executions_of
-from lineage_service.triggering.given_inputs import inputs_of, outputs_of
-from lineage_service.triggering.kept_elements import KeptElements, KeptPairs
-from lineage_service.triggering.model_in_charge import in_charge
-from lineage_service.triggering.question import Question
-from lineage_service.triggering.savings import Durations, savings_of
-from lineage_service.triggering.wave_history import WaveHistory, job_key
-from lineage_service.triggering.wave_totals import WaveTotals
-from lineage_service.triggering.weigher import Weighed, Weigher
+from lineage_service.triggering.learning.model_in_charge import in_charge
+from lineage_service.triggering.waves.question import Question
+from lineage_service.triggering.waves.savings import Durations, savings_of
+from lineage_service.triggering.waves.wave_history import WaveHistory, job_key
+from lineage_service.triggering.waves.wave_totals import WaveTotals
+from lineage_service.triggering.weighing.execution_lineage import ExecutionLineages
+from lineage_service.triggering.weighing.kept_elements import KeptElements, KeptPairs
+from lineage_service.triggering.weighing.weigher import Weighed, Weigher
 
 if TYPE_CHECKING:
     from lineage_service.store.flow_store import DeltaFlowStore

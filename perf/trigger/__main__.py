@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import sklearn
 
-from lineage_service.triggering.phases import Policy
+from lineage_service.triggering.learning.phases import Policy
 from perf.capture.__main__ import about_machine
 from perf.capture.drivers import ROOT
 from perf.tables import publish

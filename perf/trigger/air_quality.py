@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lineage_service.triggering.changed_elements import Elements, Numbers
+from lineage_service.triggering.changes.changed_elements import Elements, Numbers
 
 SIDE, ZONES_OF_SIDE = 20, 4
 DETECTORS, ZONES = SIDE * SIDE, ZONES_OF_SIDE * ZONES_OF_SIDE

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lineage_service.triggering.changed_elements import Elements
+from lineage_service.triggering.changes.changed_elements import Elements
 from perf.trigger import air_quality, flights, linear_road, waves
 from perf.trigger.air_quality import Break
 from perf.trigger.waves import Job

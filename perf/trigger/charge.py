@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lineage_service.triggering import phases
-from lineage_service.triggering.closed_loop import Grid, Play
-from lineage_service.triggering.compliance import Compliance
-from lineage_service.triggering.drift import InCharge
-from lineage_service.triggering.phases import APPLICATION, TRAINING, Policy, Progress
-from lineage_service.triggering.training_pairs import TrainingPairs
+from lineage_service.triggering.learning import phases
+from lineage_service.triggering.learning.closed_loop import Grid, Play
+from lineage_service.triggering.learning.compliance import Compliance
+from lineage_service.triggering.learning.drift import InCharge
+from lineage_service.triggering.learning.phases import APPLICATION, TRAINING, Policy, Progress
+from lineage_service.triggering.learning.training_pairs import TrainingPairs
 from perf.trigger.policies import Outcome, outcome
 from perf.trigger.waves import Job
 

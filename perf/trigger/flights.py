@@ -13,9 +13,9 @@ import numpy as np
 from pyarrow import csv
 
 from examples.fetch_nycflights13 import fetch
-from lineage_service.triggering.changed_elements import Changes, Elements, Keys, Numbers
-from lineage_service.triggering.impact import Features, level, time_of
-from lineage_service.triggering.training_pairs import Waves
+from lineage_service.triggering.changes.changed_elements import Changes, Elements, Keys, Numbers
+from lineage_service.triggering.changes.impact import Features, level, time_of
+from lineage_service.triggering.learning.training_pairs import Waves
 from perf.trigger import waves
 from perf.trigger.waves import Job
 

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from lineage_service.triggering.changed_elements import Elements, difference
-from lineage_service.triggering.feature_choice import feature_choice
-from lineage_service.triggering.impact import Features
-from lineage_service.triggering.lineage_features import PREFIX, Lineage, lineage_features
-from lineage_service.triggering.phases import Policy
-from lineage_service.triggering.read_rows import Codes, ReadRows
-from lineage_service.triggering.relation import Relation
+from lineage_service.triggering.changes.changed_elements import Elements, difference
+from lineage_service.triggering.changes.impact import Features
+from lineage_service.triggering.dependence.lineage_features import PREFIX, Lineage, lineage_features
+from lineage_service.triggering.dependence.read_rows import Codes, ReadRows
+from lineage_service.triggering.dependence.relation import Relation
+from lineage_service.triggering.learning.feature_choice import feature_choice
+from lineage_service.triggering.learning.phases import Policy
 from perf.trigger import air_quality, waves
 from perf.trigger.waves import Job
 

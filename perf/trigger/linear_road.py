@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from lineage_service.triggering.changed_elements import Elements, Numbers
+from lineage_service.triggering.changes.changed_elements import Elements, Numbers
 
 WAVE_S, SEGMENTS, DIRECTIONS = 30, 50, 2
 FEET = 5280

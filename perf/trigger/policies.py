@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lineage_service.triggering.changed_elements import Flags
-from lineage_service.triggering.closed_loop import Grid, Play, play
-from lineage_service.triggering.compliance import Compliance
-from lineage_service.triggering.forest import RandomForest
-from lineage_service.triggering.training_pairs import TrainingPairs
+from lineage_service.triggering.changes.changed_elements import Flags
+from lineage_service.triggering.learning.closed_loop import Grid, Play, play
+from lineage_service.triggering.learning.compliance import Compliance
+from lineage_service.triggering.learning.forest import RandomForest
+from lineage_service.triggering.learning.training_pairs import TrainingPairs
 from perf.trigger.waves import Job
 
 FOLDS = 10

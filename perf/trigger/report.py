@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
 
-from lineage_service.triggering.compliance import Compliance
+from lineage_service.triggering.learning.compliance import Compliance
 from perf.tables import table
 from perf.trigger.cases import PAPER
 from perf.trigger.charge import Charge

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lineage_service.triggering import impact
-from lineage_service.triggering.changed_elements import Changes, Elements, Flags, Numbers, difference
-from lineage_service.triggering.impact import Features, Impact, Level
-from lineage_service.triggering.output_error import ErrorMeasure, relative_error
-from lineage_service.triggering.training_pairs import TrainingPairs, Waves
+from lineage_service.triggering.changes import impact
+from lineage_service.triggering.changes.changed_elements import Changes, Elements, Flags, Numbers, difference
+from lineage_service.triggering.changes.impact import Features, Impact, Level
+from lineage_service.triggering.changes.output_error import ErrorMeasure, relative_error
+from lineage_service.triggering.learning.training_pairs import TrainingPairs, Waves
 
 #: What is known of the time of a wave.
 Clock = Callable[[int], Features]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lineage_service.triggering.changed_elements import Elements
+from lineage_service.triggering.changes.changed_elements import Elements
 from perf.trigger import air_quality, linear_road
 
 pytestmark = pytest.mark.thorough

@@ -19,9 +19,9 @@ import pytest
 from lineage_service.decode.batches import flow_batch
 from lineage_service.lineage import Trigger
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.triggering.question import Question
+from lineage_service.triggering.learning.terms import terms_of
 from lineage_service.triggering.stored_jobs import StoredJobs
-from lineage_service.triggering.terms import terms_of
+from lineage_service.triggering.waves.question import Question
 from spark_agent import contract
 from spark_agent.contract.program_code import hash_of_files
 from tests.support.dataset_applications import Job, dataset, store_all

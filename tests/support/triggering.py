@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from lineage_service.completeness import Completeness
-from lineage_service.triggering.evidence import Evidence
-from lineage_service.triggering.executions import Execution
-from lineage_service.triggering.file_looks import FileLook
-from lineage_service.triggering.given_inputs import GivenInput, WrittenOutput
-from lineage_service.triggering.question import Question
-from lineage_service.triggering.wave_history import SeenInput, Wave
+from lineage_service.triggering.certain.evidence import Evidence
+from lineage_service.triggering.certain.executions import Execution
+from lineage_service.triggering.certain.file_looks import FileLook
+from lineage_service.triggering.certain.given_inputs import GivenInput, WrittenOutput
+from lineage_service.triggering.waves.question import Question
+from lineage_service.triggering.waves.wave_history import SeenInput, Wave
 
 #: Unix ms: the files are written, the job is asked about, it begins and ends, and it is asked about again.
 WRITTEN, ASKED, BEGAN, ENDED, NOW = (1_795_000_000_000 + minute * 60_000 for minute in (0, 60, 61, 62, 600))

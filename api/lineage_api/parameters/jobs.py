@@ -9,8 +9,16 @@ from pydantic import Field
 
 from lineage_api.parameters.fields import NAME, Expression, Parameters
 from lineage_service.queries import column_names
-from lineage_service.triggering.question import DEFAULT_AGE, Question, seconds_of
-from lineage_service.triggering.terms import AUDIT, CONFIDENCE, ERROR, HORIZON, TRAINING, WITHIN, terms_of
+from lineage_service.triggering.learning.terms import (
+    AUDIT,
+    CONFIDENCE,
+    ERROR,
+    HORIZON,
+    TRAINING,
+    WITHIN,
+    terms_of,
+)
+from lineage_service.triggering.waves.question import DEFAULT_AGE, Question, seconds_of
 
 __all__ = ["DecisionParameters", "JobName"]
 

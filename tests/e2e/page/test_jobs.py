@@ -17,12 +17,12 @@ from lineage_api.access import Access
 from lineage_api.app import create_app
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQueries
-from lineage_service.triggering.drift import BROKEN, KEPT, SKIPPED, Looks
-from lineage_service.triggering.drift import RUN as RAN
-from lineage_service.triggering.experience import Experience
-from lineage_service.triggering.phases import Policy, Progress
+from lineage_service.triggering.learning.drift import BROKEN, KEPT, SKIPPED, Looks
+from lineage_service.triggering.learning.drift import RUN as RAN
+from lineage_service.triggering.learning.phases import Policy, Progress
 from lineage_service.triggering.stored_jobs import StoredJobs
-from lineage_service.triggering.wave_history import Wave, WaveHistory
+from lineage_service.triggering.waves.wave_history import Wave, WaveHistory
+from lineage_service.triggering.weighing.experience import Experience
 from tests.support.dataset_applications import Job, store_all
 from tests.support.e2e.browser import opened, served, violations
 from tests.support.lanes import sampled

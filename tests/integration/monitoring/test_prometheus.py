@@ -20,10 +20,10 @@ import pytest
 import yaml
 
 from lineage_service.devstack.ports import HOST, choose_port
-from lineage_service.triggering.drift import BROKEN, KEPT, RUN, SKIPPED, Looks
-from lineage_service.triggering.experience import Experience
-from lineage_service.triggering.phases import Policy, Progress
-from lineage_service.triggering.wave_history import Wave, WaveHistory
+from lineage_service.triggering.learning.drift import BROKEN, KEPT, RUN, SKIPPED, Looks
+from lineage_service.triggering.learning.phases import Policy, Progress
+from lineage_service.triggering.waves.wave_history import Wave, WaveHistory
+from lineage_service.triggering.weighing.experience import Experience
 from spark_agent import contract
 from tests.support.consumers import Bench, bench_of, manifest, metrics_url, serving, some_blocks, wait_until
 from tests.support.lineage_messages import event

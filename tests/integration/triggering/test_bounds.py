@@ -15,12 +15,12 @@ import pytest
 
 from lineage_service.cli import main
 from lineage_service.lineage import Trigger
-from lineage_service.triggering import element_plans, execution_labels, execution_lineage, weigher
-from lineage_service.triggering.experience import Experience, experience_of_json
-from lineage_service.triggering.kept_elements import KeptPairs
-from lineage_service.triggering.lineage_features import PREFIX
+from lineage_service.triggering.dependence.lineage_features import PREFIX
 from lineage_service.triggering.stored_jobs import StoredJobs
-from lineage_service.triggering.wave_history import WaveHistory, job_key
+from lineage_service.triggering.waves.wave_history import WaveHistory, job_key
+from lineage_service.triggering.weighing import element_plans, execution_labels, execution_lineage, weigher
+from lineage_service.triggering.weighing.experience import Experience, experience_of_json
+from lineage_service.triggering.weighing.kept_elements import KeptPairs
 from tests.support.changing_job import JOB, ChangingJob, changing_job
 
 #: A test of few waves, for a confidence that so few can show.

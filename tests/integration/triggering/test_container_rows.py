@@ -14,9 +14,9 @@ from deltalake import write_deltalake
 
 from lineage_service.tracing.files.file_systems import FileSystems
 from lineage_service.tracing.files.row_formats import RowFormat
-from lineage_service.triggering import container_rows
-from lineage_service.triggering.container_rows import Container, RowReader, UnreadRowsError, files_of
-from lineage_service.triggering.file_looks import FileLooks
+from lineage_service.triggering.certain.file_looks import FileLooks
+from lineage_service.triggering.weighing import container_rows
+from lineage_service.triggering.weighing.container_rows import Container, RowReader, UnreadRowsError, files_of
 
 ROWS = [{"town": "Aalen", "n": 1}, {"town": "Ulm", "n": 2}]
 

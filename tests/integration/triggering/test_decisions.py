@@ -22,11 +22,11 @@ from lineage_service.cli import main
 from lineage_service.errors import NotFoundError
 from lineage_service.lineage import Trigger
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.triggering import file_looks
+from lineage_service.triggering.certain import file_looks
 from lineage_service.triggering.decisions import Decider
-from lineage_service.triggering.question import Question
 from lineage_service.triggering.stored_jobs import StoredJobs
-from lineage_service.triggering.wave_history import WaveHistory
+from lineage_service.triggering.waves.question import Question
+from lineage_service.triggering.waves.wave_history import WaveHistory
 from spark_agent import contract
 from spark_agent.contract.program_code import hash_of_files
 from tests.support.dataset_applications import Job, dataset, store_all
@@ -263,7 +263,7 @@ def test_a_store_that_cannot_be_written_is_a_reason_to_run(world: World) -> None
 
 
 def test_answers_are_joined_and_kept(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lineage_service.triggering.wave_history._JOINED", 3)
+    monkeypatch.setattr("lineage_service.triggering.waves.wave_history._JOINED", 3)
     world.run()
     for number in range(7):
         assert world.decide(f"w{number}").decision == "skip"

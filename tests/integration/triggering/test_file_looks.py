@@ -10,8 +10,8 @@ from deltalake import write_deltalake
 from pyarrow.fs import S3FileSystem
 
 from lineage_service.tracing.files.file_systems import FileSystems
-from lineage_service.triggering import file_looks
-from lineage_service.triggering.file_looks import FileLook, FileLooks, LookError
+from lineage_service.triggering.certain import file_looks
+from lineage_service.triggering.certain.file_looks import FileLook, FileLooks, LookError
 
 
 def look(path: Path | str) -> FileLook:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from lineage_service.store.location import StoreLocation
-from lineage_service.triggering import impact
-from lineage_service.triggering.changed_elements import Elements, difference
-from lineage_service.triggering.impact import Features
-from lineage_service.triggering.kept_elements import KeptContainer, KeptElements, KeptPairs, Pair
+from lineage_service.triggering.changes import impact
+from lineage_service.triggering.changes.changed_elements import Elements, difference
+from lineage_service.triggering.changes.impact import Features
+from lineage_service.triggering.weighing.kept_elements import KeptContainer, KeptElements, KeptPairs, Pair
 
 JOB, OTHER = "0123456789abcdef", "fedcba9876543210"
 

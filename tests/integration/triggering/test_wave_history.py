@@ -12,7 +12,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from lineage_service.store.errors import StoreUnavailableError
 from lineage_service.store.location import StoreLocation
-from lineage_service.triggering.wave_history import WaveHistory
+from lineage_service.triggering.waves.wave_history import WaveHistory
 from tests.support.triggering import wave
 
 KEY = hashlib.sha256(b"nightly").hexdigest()[:32]

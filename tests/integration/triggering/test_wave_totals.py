@@ -11,14 +11,14 @@ import pytest
 
 from lineage_service.cli import main
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.triggering import wave_totals
-from lineage_service.triggering.drift import BROKEN, KEPT, SKIPPED, Looks
-from lineage_service.triggering.experience import Experience
-from lineage_service.triggering.phases import APPLICATION, Policy, Progress
-from lineage_service.triggering.savings import Durations
+from lineage_service.triggering.learning.drift import BROKEN, KEPT, SKIPPED, Looks
+from lineage_service.triggering.learning.phases import APPLICATION, Policy, Progress
 from lineage_service.triggering.stored_jobs import StoredJobs
-from lineage_service.triggering.wave_history import Wave, WaveHistory
-from lineage_service.triggering.wave_totals import WaveTotals
+from lineage_service.triggering.waves import wave_totals
+from lineage_service.triggering.waves.savings import Durations
+from lineage_service.triggering.waves.wave_history import Wave, WaveHistory
+from lineage_service.triggering.waves.wave_totals import WaveTotals
+from lineage_service.triggering.weighing.experience import Experience
 from tests.support.dataset_applications import Job, store_all
 
 ENDED = {"decision": "run", "reason": "changed", "why": "an input has changed", "phase": "certain"}
@@ -50,7 +50,7 @@ def test_what_commands_decide_is_in_the_sums_of_a_service(store: DeltaFlowStore,
 def test_sums_are_those_of_all_rows_whatever_was_joined(
     store: DeltaFlowStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lineage_service.triggering.wave_history._JOINED", 4)
+    monkeypatch.setattr("lineage_service.triggering.waves.wave_history._JOINED", 4)
     store_all(store, Job("app-1", "nightly", began=1_000).end())  # it took a millisecond
     history, watch = WaveHistory(store.location), StoredJobs(store)
     expected = Counter[tuple[str, str]]()

@@ -20,12 +20,12 @@ from lineage_service.tracing.files.decompression import unlimited
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.model.summaries import Receipts
 from lineage_service.tracing.query.open_applications import OpenApplications
-from lineage_service.triggering.changed_elements import Elements, difference, elements
-from lineage_service.triggering.lineage_features import Lineage, lineage_features
-from lineage_service.triggering.output_error import relative_error
-from lineage_service.triggering.read_rows import ReadRows, codes_of, read_rows
-from lineage_service.triggering.relation import Relation, relation_of, rows_of_outputs
-from lineage_service.triggering.routes import learned
+from lineage_service.triggering.changes.changed_elements import Elements, difference, elements
+from lineage_service.triggering.changes.output_error import relative_error
+from lineage_service.triggering.dependence.lineage_features import Lineage, lineage_features
+from lineage_service.triggering.dependence.read_rows import ReadRows, codes_of, read_rows
+from lineage_service.triggering.dependence.relation import Relation, relation_of, rows_of_outputs
+from lineage_service.triggering.dependence.routes import learned
 from tests.support.spark.application import Application
 
 Run = Callable[..., tuple[Any, Application]]

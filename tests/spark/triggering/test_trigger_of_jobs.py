@@ -19,10 +19,10 @@ from pyspark.sql import SparkSession
 
 from lineage_service.cli import main
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.triggering import file_looks
-from lineage_service.triggering.executions import executions_of
-from lineage_service.triggering.kept_elements import KeptPairs
-from lineage_service.triggering.wave_history import job_key
+from lineage_service.triggering.certain import file_looks
+from lineage_service.triggering.certain.executions import executions_of
+from lineage_service.triggering.waves.wave_history import job_key
+from lineage_service.triggering.weighing.kept_elements import KeptPairs
 from spark_agent import contract
 from tests.support.spark.application import Application
 

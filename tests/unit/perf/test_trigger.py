@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lineage_service.triggering import forest
-from lineage_service.triggering.changed_elements import Elements, Numbers
-from lineage_service.triggering.phases import Policy
+from lineage_service.triggering.changes.changed_elements import Elements, Numbers
+from lineage_service.triggering.learning import forest
+from lineage_service.triggering.learning.phases import Policy
 from perf.trigger import air_quality, lineage, linear_road, waves
 from perf.trigger.charge import charge
 from perf.trigger.policies import others, recipe

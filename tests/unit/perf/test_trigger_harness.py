@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lineage_service.triggering.phases import Policy
+from lineage_service.triggering.learning.phases import Policy
 from perf.trigger import cases, waves
 from perf.trigger.charge import charge
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lineage_service.triggering.phases import (
+from lineage_service.triggering.learning.phases import (
     APPLICATION,
     Policy,
     Progress,

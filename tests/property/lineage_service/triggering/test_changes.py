@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage_service.triggering import impact
-from lineage_service.triggering.changed_elements import Changes, Elements, difference, elements
-from lineage_service.triggering.output_error import ERRORS, relative_error
-from lineage_service.triggering.training_pairs import TrainingPairs
+from lineage_service.triggering.changes import impact
+from lineage_service.triggering.changes.changed_elements import Changes, Elements, difference, elements
+from lineage_service.triggering.changes.output_error import ERRORS, relative_error
+from lineage_service.triggering.learning.training_pairs import TrainingPairs
 
 pytestmark = pytest.mark.property
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from lineage_service.completeness import Receipt
 from lineage_service.errors import LineageError
 from lineage_service.store.errors import StoreConflictError, StoreUnavailableError
-from lineage_service.triggering.certain import Answer
+from lineage_service.triggering.certain.answers import Answer
+from lineage_service.triggering.certain.evidence import Evidence
 from lineage_service.triggering.decisions import Decider
-from lineage_service.triggering.evidence import Evidence
-from lineage_service.triggering.question import Question
-from lineage_service.triggering.terms import Terms
-from lineage_service.triggering.wave_history import Wave
-from lineage_service.triggering.weigher import Weighed
+from lineage_service.triggering.learning.terms import Terms
+from lineage_service.triggering.waves.question import Question
+from lineage_service.triggering.waves.wave_history import Wave
+from lineage_service.triggering.weighing.weigher import Weighed
 from spark_agent import contract
 from tests.support.dataset_applications import Job, dataset
 from tests.support.lineage_messages import APP

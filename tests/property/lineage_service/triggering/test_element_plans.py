@@ -11,16 +11,16 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage_service.triggering import element_plans
-from lineage_service.triggering.changed_elements import difference, value_hashes
-from lineage_service.triggering.element_plans import (
+from lineage_service.triggering.changes.changed_elements import difference, value_hashes
+from lineage_service.triggering.learning.terms import Terms
+from lineage_service.triggering.weighing import element_plans
+from lineage_service.triggering.weighing.element_plans import (
     elements_by_plan,
     elements_of,
     plan_of_json,
     planned_inputs,
     planned_outputs,
 )
-from lineage_service.triggering.terms import Terms
 
 TERMS = Terms(bound=0.1)
 ROWS = st.lists(

@@ -16,12 +16,12 @@ from lineage_service.tracing.files.decompression import unlimited
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.model.summaries import Receipts
 from lineage_service.tracing.query.open_applications import OpenApplications, Opened
-from lineage_service.triggering.changed_elements import Elements, Numbers, difference
-from lineage_service.triggering.lineage_features import Lineage, lineage_features
-from lineage_service.triggering.output_error import relative_error
-from lineage_service.triggering.reach import reach, reach_names
-from lineage_service.triggering.read_rows import ReadRows, read_rows
-from lineage_service.triggering.relation import Relation, relation_of
+from lineage_service.triggering.changes.changed_elements import Elements, Numbers, difference
+from lineage_service.triggering.changes.output_error import relative_error
+from lineage_service.triggering.dependence.lineage_features import Lineage, lineage_features
+from lineage_service.triggering.dependence.reach import reach, reach_names
+from lineage_service.triggering.dependence.read_rows import ReadRows, read_rows
+from lineage_service.triggering.dependence.relation import Relation, relation_of
 from spark_agent import contract
 from tests.support.id_applications import FileStore
 from tests.support.lineage_messages import APP, event

@@ -10,9 +10,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage_service.triggering.read_rows import ReadRows, codes_of, read_rows
-from lineage_service.triggering.relation import Relation
-from lineage_service.triggering.routes import ROUTING, Routing, learned, routed
+from lineage_service.triggering.dependence.read_rows import ReadRows, codes_of, read_rows
+from lineage_service.triggering.dependence.relation import Relation
+from lineage_service.triggering.dependence.routes import ROUTING, Routing, learned, routed
 
 Row = tuple[int, str, str]
 """Number, town, kind."""

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lineage_service.triggering.changed_elements import Flags, Numbers
-from lineage_service.triggering.closed_loop import BEGINNINGS, THRESHOLDS, calibrated
-from lineage_service.triggering.compliance import Compliance, lower_bound
-from lineage_service.triggering.training_pairs import TrainingPairs
+from lineage_service.triggering.changes.changed_elements import Flags, Numbers
+from lineage_service.triggering.learning.closed_loop import BEGINNINGS, THRESHOLDS, calibrated
+from lineage_service.triggering.learning.compliance import Compliance, lower_bound
+from lineage_service.triggering.learning.training_pairs import TrainingPairs
 
 pytestmark = pytest.mark.property
 

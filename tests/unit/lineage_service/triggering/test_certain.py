@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from lineage_service.triggering.certain import certain_answer, refusal
-from lineage_service.triggering.evidence import Evidence, command_hash
-from lineage_service.triggering.given_inputs import GivenInput, WrittenOutput
-from lineage_service.triggering.question import Question
-from lineage_service.triggering.source_code import Unsteady
+from lineage_service.triggering.certain.answers import certain_answer, refusal
+from lineage_service.triggering.certain.evidence import Evidence, command_hash
+from lineage_service.triggering.certain.given_inputs import GivenInput, WrittenOutput
+from lineage_service.triggering.certain.source_code import Unsteady
+from lineage_service.triggering.waves.question import Question
 from tests.support.triggering import (
     BEGAN,
     ENDED,

@@ -7,7 +7,9 @@ import re
 from pathlib import Path
 
 from lineage_service.cli import trigger
-from lineage_service.triggering import certain, decisions, weigher
+from lineage_service.triggering import decisions
+from lineage_service.triggering.certain import certain
+from lineage_service.triggering.weighing import weigher
 
 PAGE = (Path(__file__).parents[4] / "docs" / "triggering.md").read_text(encoding="utf-8")
 

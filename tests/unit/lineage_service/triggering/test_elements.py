@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from lineage_service.errors import InvalidQueryError
-from lineage_service.triggering.changed_elements import difference, elements
-from lineage_service.triggering.output_error import class_error, row_error
+from lineage_service.triggering.changes.changed_elements import difference, elements
+from lineage_service.triggering.changes.output_error import class_error, row_error
 
 pytestmark = pytest.mark.unit
 

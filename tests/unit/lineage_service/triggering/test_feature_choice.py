@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lineage_service.triggering import forest
-from lineage_service.triggering.changed_elements import Numbers
-from lineage_service.triggering.feature_choice import FeatureChoice, feature_choice
-from lineage_service.triggering.phases import Policy, Progress, promoted
-from lineage_service.triggering.training_pairs import TrainingPairs
+from lineage_service.triggering.changes.changed_elements import Numbers
+from lineage_service.triggering.learning import forest
+from lineage_service.triggering.learning.feature_choice import FeatureChoice, feature_choice
+from lineage_service.triggering.learning.phases import Policy, Progress, promoted
+from lineage_service.triggering.learning.training_pairs import TrainingPairs
 
 HORIZON, COUNT = 6, 160
 POLICY = Policy(bound=0.1, horizon=HORIZON)

@@ -7,8 +7,8 @@ import pytest
 
 from lineage_service.completeness import Completeness
 from lineage_service.tracing.model.event_log import read_events
-from lineage_service.triggering.executions import Execution
-from lineage_service.triggering.given_inputs import (
+from lineage_service.triggering.certain.executions import Execution
+from lineage_service.triggering.certain.given_inputs import (
     GivenInput,
     WrittenOutput,
     inputs_of,

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from lineage_service.triggering import drift
-from lineage_service.triggering.experience import Experience
-from lineage_service.triggering.model_in_charge import in_charge
-from lineage_service.triggering.phases import APPLICATION, Policy, Progress
+from lineage_service.triggering.learning import drift
+from lineage_service.triggering.learning.model_in_charge import in_charge
+from lineage_service.triggering.learning.phases import APPLICATION, Policy, Progress
+from lineage_service.triggering.weighing.experience import Experience
 from tests.support.triggering import wave
 
 BOUND = {"bound": 0.05, "confidence": 0.95}

@@ -4,14 +4,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lineage_service.triggering.element_plans import Plan, elements_of
-from lineage_service.triggering.experience import Step
-from lineage_service.triggering.forest import RandomForest
-from lineage_service.triggering.impact import Features
-from lineage_service.triggering.kept_elements import KeptContainer
-from lineage_service.triggering.pair_features import between, error_between, kept_inputs, seen_input
-from lineage_service.triggering.phases import Verdict
-from lineage_service.triggering.terms import Terms
+from lineage_service.triggering.changes.impact import Features
+from lineage_service.triggering.learning.forest import RandomForest
+from lineage_service.triggering.learning.phases import Verdict
+from lineage_service.triggering.learning.terms import Terms
+from lineage_service.triggering.weighing.element_plans import Plan, elements_of
+from lineage_service.triggering.weighing.experience import Step
+from lineage_service.triggering.weighing.kept_elements import KeptContainer
+from lineage_service.triggering.weighing.pair_features import between, error_between, kept_inputs, seen_input
 
 PLANS = [Plan(path=path, is_output=False, keys=("id",), values=("x",)) for path in ("/a", "/b")]
 HOUR_MS = 3_600_000

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lineage_service.triggering import drift, forest
-from lineage_service.triggering.compliance import Compliance
-from lineage_service.triggering.drift import Looks
-from lineage_service.triggering.phases import (
+from lineage_service.triggering.learning import drift, forest
+from lineage_service.triggering.learning.compliance import Compliance
+from lineage_service.triggering.learning.drift import Looks
+from lineage_service.triggering.learning.phases import (
     APPLICATION,
     LEAST_DEVIATION,
     REFIT,
@@ -29,7 +29,7 @@ from lineage_service.triggering.phases import (
     skipped,
     verdict,
 )
-from lineage_service.triggering.training_pairs import TrainingPairs, pairs_of_table
+from lineage_service.triggering.learning.training_pairs import TrainingPairs, pairs_of_table
 
 pytestmark = pytest.mark.unit
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from lineage_service.errors import InvalidQueryError
-from lineage_service.triggering.question import Question, seconds_of
+from lineage_service.triggering.waves.question import Question, seconds_of
 
 
 @pytest.mark.parametrize(

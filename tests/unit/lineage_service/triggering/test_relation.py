@@ -13,11 +13,11 @@ from lineage_service.tracing.files.decompression import unlimited
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.model.summaries import Receipts
 from lineage_service.tracing.query.open_applications import OpenApplications
-from lineage_service.triggering import relation
-from lineage_service.triggering.changed_elements import difference, elements
-from lineage_service.triggering.lineage_features import Lineage, lineage_features
-from lineage_service.triggering.read_rows import read_rows
-from lineage_service.triggering.relation import Relation, relation_of
+from lineage_service.triggering.changes.changed_elements import difference, elements
+from lineage_service.triggering.dependence import relation
+from lineage_service.triggering.dependence.lineage_features import Lineage, lineage_features
+from lineage_service.triggering.dependence.read_rows import read_rows
+from lineage_service.triggering.dependence.relation import Relation, relation_of
 from spark_agent import contract
 from tests.support.id_applications import FileStore
 from tests.support.lineage_messages import APP, block, event

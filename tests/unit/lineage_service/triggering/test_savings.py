@@ -8,8 +8,8 @@ from typing import Any
 from lineage_service.decode.batches import event_batch
 from lineage_service.lineage.trigger_totals import DECISION_SECONDS
 from lineage_service.testing.flow_store import MemoryFlowStore
-from lineage_service.triggering.savings import Durations, savings_of
-from lineage_service.triggering.wave_totals import AnswerRow, totals_of
+from lineage_service.triggering.waves.savings import Durations, savings_of
+from lineage_service.triggering.waves.wave_totals import AnswerRow, totals_of
 from spark_agent import contract
 from tests.support.lineage_messages import event, messages
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lineage_service.triggering.source_code import code_now, unsteady_call
+from lineage_service.triggering.certain.source_code import code_now, unsteady_call
 from spark_agent.contract.program_code import hash_of_files
 
 

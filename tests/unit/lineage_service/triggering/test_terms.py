@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from lineage_service.errors import InvalidQueryError
-from lineage_service.triggering.compliance import Compliance
-from lineage_service.triggering.drift import Looks
-from lineage_service.triggering.element_plans import Plan
-from lineage_service.triggering.experience import Experience, Step, experience_of_json
-from lineage_service.triggering.phases import APPLICATION, Policy, Progress, Verdict
-from lineage_service.triggering.terms import Terms, terms_of
+from lineage_service.triggering.learning.compliance import Compliance
+from lineage_service.triggering.learning.drift import Looks
+from lineage_service.triggering.learning.phases import APPLICATION, Policy, Progress, Verdict
+from lineage_service.triggering.learning.terms import Terms, terms_of
+from lineage_service.triggering.weighing.element_plans import Plan
+from lineage_service.triggering.weighing.experience import Experience, Step, experience_of_json
 
 TERMS = Terms(bound=0.05, error="relative:mean", keys=("region",))
 

@@ -1,0 +1,1 @@
+"""Answers that need no model: unchanged inputs, changed code, a last run that failed."""

@@ -1,0 +1,135 @@
+"""Is tomorrow still like the training? What is seen while the forest is in charge, and when that is an
+alarm.
+
+Nobody sees the error of a wave that was skipped. So a share of skips is run all the same (`audit`), and
+these waves say how often skipping was wrong. Four alarms:
+- leak: the exact upper bound of the compliance over the last waves is below what is wanted;
+- wrong skips: skips that were looked at are above the bound oftener than the forest says, by a CUSUM of
+  log-likelihood ratios (Page, Biometrika 41, 1954) against one half. After one that was little expected,
+  each skip is looked at until the CUSUM has fallen again;
+- strange errors: those that executions measure are further above what was expected than in the test, by a
+  CUSUM of their squared deviations. Audits are rare; this asks every execution. That errors are smaller is
+  no alarm: steps with a threshold have errors of 0 now and then, and the bound is kept;
+- unlike: most of the last waves have features that training did not have.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from lineage_service.triggering.learning.compliance import lower_bound
+
+#: The waves that a leak is judged by.
+RECENT = 400
+#: After a break a skip is as likely wrong as right, whatever the forest says.
+AFTER_BREAK = 0.5
+#: Of the CUSUM of wrong skips: three that the forest took for right, hardly one that was right between them.
+#: The first is reason enough to look at each skip.
+ALARM, CLOSE = 5.0, 1.0
+#: Squared deviations: the largest that counts, what is usual at most, and the alarm.
+LARGEST_SQUARE, USUAL_SQUARE, STRANGE = 9.0, 2.5, 12.0
+#: A probability is never taken for more certain than that.
+LEAST_PROBABILITY = 0.05
+#: So many of the last waves unlike the training's.
+UNLIKE, UNLIKE_OF = 8, 10
+
+SKIPPED, RUN, UNLIKE_RUN, KEPT, BROKEN = "s", "r", "u", "k", "b"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InCharge:
+    """What is known of so many waves that a forest decided: `skips` were not run; of the skips that were
+    looked at all the same, `audits`, `broken` were above the bound. Executed waves keep any bound.
+    """
+
+    waves: int
+    skips: int
+    audits: int
+    broken: int
+
+    @property
+    def compliance(self) -> float:
+        """The estimated share of waves within the bound; NaN before the first audit of skips."""
+        if not self.skips:
+            return 1.0
+        return 1 - self.skips / self.waves * (self.broken / self.audits if self.audits else math.nan)
+
+    @property
+    def lower(self) -> float:
+        """The lower bound, at 95 %."""
+        kept = lower_bound(self.audits - self.broken, self.audits)
+        return 1 - self.skips / self.waves * (1 - kept) if self.skips else 1.0
+
+    @property
+    def upper(self) -> float:
+        return 1 - self.skips / self.waves * lower_bound(self.broken, self.audits) if self.skips else 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looks:
+    """What has come of decisions, one letter a wave; `surprise` and `strangeness` are the CUSUMs.
+    Can be kept as JSON.
+    """
+
+    recent: str = ""
+    surprise: float = 0.0
+    strangeness: float = 0.0
+    skips: int = 0
+
+    def in_charge(self) -> InCharge:
+        audits, broken = self.recent.count(KEPT) + self.recent.count(BROKEN), self.recent.count(BROKEN)
+        return InCharge(
+            waves=len(self.recent), skips=self.recent.count(SKIPPED), audits=audits, broken=broken
+        )
+
+    @property
+    def is_close(self) -> bool:
+        """Should each skip be looked at?"""
+        return self.surprise >= CLOSE
+
+    @property
+    def is_suspicious(self) -> bool:
+        """May this be a break? Then nothing is learned from it, lest the forest takes it for the pattern."""
+        return self.is_close or self.strangeness >= STRANGE / 2 or UNLIKE_RUN in self.recent[-UNLIKE_OF:]
+
+    def seen(self, letter: str) -> Looks:
+        skips = self.skips + (letter in (SKIPPED, KEPT, BROKEN))
+        return replace(self, recent=(self.recent + letter)[-RECENT:], skips=skips)
+
+    def place_of(self, count: int) -> tuple[int, bool]:
+        """Skips come in groups of so many: the place of the next one, and whether its group has an audit."""
+        place = self.skips % count
+        of_skips = [letter for letter in self.recent if letter in (SKIPPED, KEPT, BROKEN)]
+        return place, any(letter != SKIPPED for letter in of_skips[len(of_skips) - place :])
+
+    def surprised(self, probability: float, exceeds: bool) -> Looks:
+        """A skip that was looked at: was the error above the bound?"""
+        before = min(max(probability, LEAST_PROBABILITY), 1 - LEAST_PROBABILITY)
+        after = max(before, AFTER_BREAK)
+        ratio = math.log(after / before) if exceeds else math.log((1 - after) / (1 - before))
+        return replace(self, surprise=max(self.surprise + ratio, 0.0))
+
+    def measured(self, deviation: float) -> Looks:
+        """An execution measured the error: so many usual deviations from the expected size."""
+        square = min(max(deviation, 0.0) ** 2, LARGEST_SQUARE)
+        return replace(self, strangeness=max(self.strangeness + square - USUAL_SQUARE, 0.0))
+
+    def alarm(self, confidence: float) -> str:
+        """Why the forest is no longer trusted; empty: it is."""
+        seen = self.in_charge()
+        if seen.audits and seen.upper < confidence:
+            return (
+                f"the bound was kept in at most {seen.upper:.1%} of the last {seen.waves} waves, "
+                f"and {confidence:.0%} is wanted"
+            )
+        if self.surprise >= ALARM:
+            return "errors above the bound come more often than the training said"
+        if self.strangeness >= STRANGE:
+            return "errors are larger than the training said"
+        if self.recent[-UNLIKE_OF:].count(UNLIKE_RUN) >= UNLIKE:
+            return "the inputs are unlike those of the training"
+        return ""
+
+
+NO_LOOKS = Looks()

@@ -1,0 +1,108 @@
+"""The features and the error of a pair of waves, from what is kept of both. Pure.
+
+`between` joins what lineage knows of a pair to the features of the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+
+import numpy as np
+import pyarrow as pa
+
+from lineage_service.triggering.changes import impact
+from lineage_service.triggering.changes.changed_elements import Elements, difference
+from lineage_service.triggering.changes.impact import Features, Impact
+from lineage_service.triggering.changes.output_error import ERRORS
+from lineage_service.triggering.dependence.lineage_features import Lineage, lineage_features
+from lineage_service.triggering.learning.terms import Terms
+from lineage_service.triggering.weighing.container_rows import files_of
+from lineage_service.triggering.weighing.element_plans import Plan, places_of
+from lineage_service.triggering.weighing.experience import Step
+from lineage_service.triggering.weighing.kept_elements import KeptContainer
+
+__all__ = ["between", "error_between", "kept_inputs", "seen", "seen_input"]
+
+_HOUR_MS = 3_600_000
+#: scikit-learn computes with floats of 32 bits, and adds them up.
+_LARGEST = 1e30
+
+
+def seen_input(
+    table: pa.Table, plan: Plan, elements: Elements, previous: KeptContainer | None
+) -> KeptContainer:
+    """As it is now, with its impact since the wave before."""
+    level = impact.level(elements)
+    since = None if previous is None else impact.impact(difference(previous.elements, elements), level)
+    return replace(seen(table, plan, elements), level=level, impact=since)
+
+
+def seen(table: pa.Table, plan: Plan, elements: Elements) -> KeptContainer:
+    """An input or output that was read."""
+    files, places = files_of(table), places_of(table, plan, elements)
+    return KeptContainer(
+        path=plan.path,
+        is_output=plan.is_output,
+        elements=elements,
+        files=() if places is None else tuple(files),
+        places=places if files else None,
+    )
+
+
+def kept_inputs(containers: Iterable[KeptContainer]) -> dict[str, KeptContainer]:
+    return {one.path: one for one in containers if not one.is_output}
+
+
+def between(
+    plans: Sequence[Plan],
+    then: Mapping[str, KeptContainer],
+    now: Mapping[str, KeptContainer],
+    impacts: Sequence[Mapping[str, Impact]],
+    lineages: Mapping[str, Lineage],
+    reference: Step,
+    step: Step,
+) -> Features:
+    """Of the inputs at two steps. `impacts`: of each step since the reference, this one included, by path.
+    `lineages`: of the execution at the reference, by path; of others it is not known.
+
+    Raises KeyError where one of them lacks an input.
+    """
+    parts = []
+    for plan in plans:
+        before, after = then[plan.path], now[plan.path]
+        if before.level is None or after.level is None:
+            raise KeyError(plan.path)
+        changes = difference(before.elements, after.elements)
+        own = impact.features(
+            plan.columns,
+            changes,
+            before.level,
+            after.level,
+            [by_path[plan.path] for by_path in impacts if plan.path in by_path],
+        )
+        lineage = lineages.get(plan.path, "it is not known")
+        reached = lineage_features(plan.columns, lineage, before.elements, changes)
+        own = impact.joined(own, reached.features)
+        prefix = f"{plan.path}: " if len(plans) > 1 else ""
+        parts.append(Features(tuple(f"{prefix}{name}" for name in own.names), own.values))
+    moment = datetime.fromtimestamp(step.time / 1000, timezone.utc)
+    hour = moment.hour + moment.minute / 60
+    features = impact.joined(
+        *parts,
+        impact.age(step.step - reference.step, (step.time - reference.time) / _HOUR_MS),
+        impact.time_of(hour, moment.weekday() + hour / 24),
+    )
+    return Features(features.names, np.clip(features.values, -_LARGEST, _LARGEST))
+
+
+def error_between(
+    terms: Terms, stale: Sequence[KeptContainer], correct: Sequence[KeptContainer]
+) -> float | None:
+    """The largest of the outputs; None where they are not the same ones."""
+    by_path = {one.path: one.elements for one in stale if one.is_output}
+    if by_path.keys() != {one.path for one in correct}:
+        return None
+    measure = ERRORS[terms.measure]
+    return max(measure(by_path[one.path], one.elements, 0) for one in correct)
