@@ -17,13 +17,14 @@ from lineage_api.dependencies import (
     set_no_store,
     valid_parameter_names,
 )
+from lineage_api.job_route import JobRoute
 from lineage_api.parameters import DecisionParameters, JobName
 from lineage_api.responses import csv_or_json, json_response, not_cached, problem_responses
 from lineage_service import lineage
 
 __all__ = ["router"]
 
-router = APIRouter(dependencies=[Depends(set_no_store), Depends(valid_parameter_names)])
+router = APIRouter(route_class=JobRoute, dependencies=[Depends(set_no_store), Depends(valid_parameter_names)])
 
 
 @router.get("/api/jobs", tags=["jobs"], response_model=lineage.Jobs, responses=problem_responses(500, 503))

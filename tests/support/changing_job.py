@@ -172,7 +172,7 @@ def _status(path: Path) -> dict[str, int]:
 def changing_job(folder: Path, monkeypatch: pytest.MonkeyPatch, seed: int = 0) -> ChangingJob:
     clock = Clock()
     for module in ("evidence", "file_looks"):
-        patched = f"lineage_service.triggering.{module}.time"
+        patched = f"lineage_service.triggering.certain.{module}.time"
         monkeypatch.setattr(patched, _Time(clock))
     readings = np.random.default_rng(seed).uniform(20, 80, DETECTORS)
     return ChangingJob(folder, clock, readings)

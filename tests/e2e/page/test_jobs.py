@@ -54,14 +54,14 @@ SKIP = {**RUN, "decision": "skip", "reason": "unchanged", "why": f"nothing has c
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> DeltaFlowStore:
-    """`takings` is asked about for certain answers, `air quality` with a bound, and `report` never."""
+    """`takings` is asked about for certain answers, `air quality` with a bound, and `etl/report` never."""
     folder: Path = tmp_path_factory.mktemp("jobs")
     store = DeltaFlowStore(folder / "flows")
     store_all(
         store,
         execution(1, "takings", 0, 90),
         execution(2, "hourly.py", 1, 4, job="air quality"),
-        execution(3, "report", 2, 1),
+        execution(3, "etl/report", 2, 1),
     )
     history = WaveHistory(store.location)
     lost = {**SKIP, "application_id": "local-0", "seconds": None}
@@ -105,7 +105,7 @@ def test_a_job_leads_from_the_list_to_its_decisions_and_to_its_last_execution(pa
     expect(page).to_have_title("Jobs · Lineage Master")
     expect(page.locator("tbody tr")).to_have_count(3)
     expect(page.locator("#places [aria-current]")).to_have_text("Jobs")
-    expect(page.locator("tbody tr", has_text="report")).to_contain_text("never asked about")
+    expect(page.locator("tbody tr", has_text="etl/report")).to_contain_text("never asked about")
     page.get_by_role("link", name="takings", exact=True).click()
     expect(page.locator("h1")).to_have_text("takings")
     expect(page.locator("#trail a")).to_have_text(["Jobs"])
@@ -131,11 +131,11 @@ def test_a_job_leads_from_the_list_to_its_decisions_and_to_its_last_execution(pa
 
 
 def test_the_next_wave_is_run_on_a_click(page, url, store):
-    page.goto(f"{url}#/job/report")
+    page.goto(f"{url}#/job/etl%2Freport")
     expect(page.locator("main")).to_contain_text("Nobody has asked whether to run it.")
     page.get_by_role("button", name="Run next time").click()
     expect(page.get_by_role("button", name="The next wave is run")).to_be_disabled()
-    assert StoredJobs(store).job("report").run_next
+    assert StoredJobs(store).job("etl/report").run_next
     page.reload()
     expect(page.get_by_role("button", name="The next wave is run")).to_be_disabled()
 
@@ -215,7 +215,7 @@ def test_a_click_needs_the_token(page, store):
         page.get_by_role("button", name="Run next time").click()
         expect(page.get_by_role("button", name="The next wave is run")).to_be_disabled()
         page.evaluate("sessionStorage.clear()")
-        page.goto(f"{url}#/job/report")
+        page.goto(f"{url}#/job/etl%2Freport")
         expect(page.locator("h1")).to_have_text("This service requires a token")
     page.errors.clear()
 
@@ -250,7 +250,7 @@ def test_nothing_is_wider_than_the_screen(browser, url, width):
 @pytest.mark.parametrize("theme", sampled(["light", "dark"], 2))
 def test_axe_finds_nothing_serious(browser, url, theme):
     with opened(browser, color_scheme=theme, reduced_motion="reduce") as page:
-        for address in ("#/jobs", "#/job/air%20quality", "#/job/report"):
+        for address in ("#/jobs", "#/job/air%20quality", "#/job/etl%2Freport"):
             page.goto(url + address)
             expect(page.locator("main")).to_contain_text(re.compile("Waves|Job"))
             expect(page.locator(".loading")).to_have_count(0)

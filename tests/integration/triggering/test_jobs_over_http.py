@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -40,6 +41,22 @@ def test_a_wave_has_one_answer_over_http(client: Client) -> None:
     assert [line.split(",")[1] for line in lines] == ["wave", "w1"]
     assert client.get(JOB).json()["waves"] == 1
     assert client.get("/api/jobs").json()["jobs"][0]["job"] == "Sums by shop"
+
+
+@pytest.mark.parametrize("name", ["etl/daily", "waves/waves", "/a//b/", "50%2Foff/x", "ä/ö", "a/../b"])
+def test_the_name_of_a_job_may_have_slashes(client: Client, name: str) -> None:
+    address = f"/api/jobs/{quote(name, safe='')}"
+    assert client.get(address).status_code == 404
+    answer = client.post(f"{address}/decisions", params={"wave": "w1"}).json()
+    assert (answer["job"], answer["reason"]) == (name, "never_ran")
+    assert client.get(address).json()["job"] == name
+    [wave] = client.get(f"{address}/waves").json()["waves"]
+    assert (wave["job"], wave["wave"]) == (name, "w1")
+    assert client.post(f"{address}/run-next").json()["run_next"] is True
+    assert client.post(f"{address}/retrain").json()["job"] == name
+    assert name in [entry["job"] for entry in client.get("/api/jobs").json()["jobs"]]
+    assert client.get(f"{address}/decisions").status_code == 405
+    assert client.get(f"{address}/elsewhere").status_code == 404
 
 
 def test_the_next_wave_is_run_if_somebody_asks_for_it(client: Client) -> None:
