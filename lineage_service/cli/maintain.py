@@ -95,6 +95,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     """One pass, or one after the other until Ctrl-C. Raises LineageError."""
     from lineage_service.graph.neo4j_store import from_settings
     from lineage_service.replays.sandbox import Sandboxes
+    from lineage_service.triggering.stored_jobs import StoredJobs
 
     sandboxes = Sandboxes(settings.home)
     pass_options = MaintenanceOptions(
@@ -106,10 +107,12 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     )
     store, graph = existing_store(settings), from_settings(settings)
     with closing(graph) if graph is not None else nullcontext():
-        maintenance = Maintenance(store, graph)
+        maintenance, jobs = Maintenance(store, graph), StoredJobs(store)
 
         def work() -> None:
             one_pass(maintenance, pass_options, _say)
+            for job, count in jobs.prune().items():
+                _say(f"job {job}: {count:,} pairs of waves from before its training are removed")
             for replay in sandboxes.expire():
                 _say(f"replay {replay}: its sandbox is removed, a day after it ran")
 

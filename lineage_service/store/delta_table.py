@@ -222,6 +222,14 @@ class Table:
                 delta.delete(only(application_id, self._key))
                 self._location.sync(self._name, range(version + 1, delta.version() + 1))
 
+    def delete_rows(self, application_id: str, condition: str) -> int:
+        """Commit that those of the application's rows that fulfil it are none of the table; how many."""
+        with self._refreshed() as delta:
+            version = delta.version()
+            done = delta.delete(f"{only(application_id, self._key)} AND ({condition})")
+            self._location.sync(self._name, range(version + 1, delta.version() + 1))
+            return int(done.get("num_deleted_rows") or 0)
+
     def join_files(self, application_id: str) -> None:
         """Make one file of the small ones of a part, and remove those that no reader can need any more."""
         with self._refreshed() as delta:

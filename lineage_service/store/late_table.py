@@ -76,6 +76,10 @@ class LateTable:
         if table is not None:
             table.delete(application_id)
 
+    def delete_rows(self, application_id: str, condition: str) -> int:
+        table = self._existing()
+        return 0 if table is None else table.delete_rows(application_id, condition)
+
     def files(self, application_id: str, node: int | None) -> list[str]:
         table = self._existing()
         return [] if table is None else table.files(application_id, node)

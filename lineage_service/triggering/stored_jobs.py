@@ -21,7 +21,7 @@ from lineage_service.triggering.waves.wave_history import WaveHistory, job_key
 from lineage_service.triggering.waves.wave_totals import WaveTotals
 from lineage_service.triggering.weighing.execution_lineage import ExecutionLineages
 from lineage_service.triggering.weighing.kept_elements import KeptElements, KeptPairs
-from lineage_service.triggering.weighing.weigher import Weighed, Weigher
+from lineage_service.triggering.weighing.weigher import Weighed, Weigher, last_experience
 
 if TYPE_CHECKING:
     from lineage_service.store.flow_store import DeltaFlowStore
@@ -145,6 +145,18 @@ class StoredJobs:
             raise NotFoundError(f"{name!r} was never asked about, so there is no training of it")
         self._history.retrain(name)
         return self.job(name)
+
+    def prune(self) -> dict[str, int]:
+        """Remove what no answer can use any more: the pairs from before a training, by job, if there are any.
+
+        A training never looks back behind its first step: `lesson` and the test take later references only.
+        """
+        counts = {}
+        for name in self._history.jobs():
+            newest = last_experience(self._history.waves(name))
+            if newest is not None:
+                counts[name] = self._kept()[1].clear(job_key(name), newest[1].progress.since)
+        return {name: count for name, count in counts.items() if count}
 
     def forget(self, name: str) -> int:
         """Remove the waves of a job, and all that was learned from them; how many there were."""

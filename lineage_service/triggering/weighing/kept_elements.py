@@ -212,6 +212,15 @@ class KeptPairs:
             np.array([errors[pair] for pair in pairs], np.float64),
         )
 
+    def clear(self, job: str, before: int) -> int:
+        """Remove the pairs whose reference is before this step; how many. Others may add pairs meanwhile."""
+        rows = _read(self._location, self._name, self._table, job, _PAIRS, ["reference"])
+        if not rows.num_rows or pc.min(rows.column("reference")).as_py() >= before:
+            return 0
+        count = self._table.delete_rows(job, f"reference < {before}")
+        self._table.join_files(job)
+        return count
+
     def forget(self, job: str) -> None:
         """Remove all of a job, its files as well."""
         self._table.delete(job)

@@ -10,7 +10,7 @@ their executions teach, too. What cannot be read or compared is run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -36,7 +36,7 @@ from lineage_service.triggering.weighing.experience import Experience, Step, exp
 from lineage_service.triggering.weighing.kept_elements import KeptElements, KeptPairs, Pair
 from lineage_service.triggering.weighing.pair_features import between, kept_inputs, seen_input
 
-__all__ = ["Weighed", "Weigher"]
+__all__ = ["Weighed", "Weigher", "last_experience"]
 
 #: Reasons for answers that a model gives, or is to give.
 REASONS = (
@@ -110,11 +110,11 @@ class Weigher:
     # -- where the job is ----------------------------------------------------------------------------
 
     def _state(self, evidence: Evidence, terms: Terms) -> Experience:
-        newest = next((wave for wave in reversed(evidence.waves) if wave.learned is not None), None)
+        kept = last_experience(evidence.waves)
         policy, digest = terms.policy(), terms.digest()
-        learned = None if newest is None else _kept(newest)
-        if newest is None or learned is None:
+        if kept is None:
             return Experience(terms=digest, policy=policy)
+        newest, learned = kept
         if learned.terms != digest:
             anew = learned.anew(learned.next_step, "errors are measured in another way")
             return replace(anew, terms=digest, policy=policy, plans=(), steps=())
@@ -248,10 +248,16 @@ class Weigher:
         return answer, verdict
 
 
-def _kept(wave: Wave) -> Experience | None:
-    """None: another version has written it."""
+def last_experience(waves: Sequence[Wave]) -> tuple[Wave, Experience] | None:
+    """Of these answers in their order, the last one with what was learned until it.
+
+    None: there is none, or another version has written it.
+    """
+    newest = next((wave for wave in reversed(waves) if wave.learned is not None), None)
+    if newest is None:
+        return None
     try:
-        return experience_of_json(wave.learned or "")
+        return newest, experience_of_json(newest.learned or "")
     except (ValueError, TypeError, KeyError):
         return None
 

@@ -336,3 +336,35 @@ def test_lineage_that_saves_nothing_is_not_walked(still: Still, monkeypatch: pyt
 def last_experience(still: Still) -> Experience:
     waves = WaveHistory(still.job.store.location).waves(JOB)
     return experience_of_json(waves[-1].learned or "")
+
+
+def test_maintenance_leaves_the_pairs_of_a_training_and_no_others(
+    still: Still, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The next answers are those of a store that was never maintained."""
+    monkeypatch.setenv("LINEAGE_STORE", str(still.job.folder / "flows"))
+    pairs, key = KeptPairs(still.job.store.location), job_key(JOB)
+    trained(still, 4)
+    assert main.main(["maintain"]) == 0
+    assert JOB not in capsys.readouterr().out
+    still.job.jobs.retrain(JOB)
+    trained(still, 4)
+    before, since = pairs.of(key, {}), last_experience(still).progress.since
+    assert before is not None
+    of_training = before.where(before.references >= since)
+    assert 0 < len(of_training) < len(before)
+    assert main.main(["maintain"]) == 0
+    assert f"job {JOB}: " in capsys.readouterr().out
+    after = pairs.of(key, {})
+    assert after is not None
+    assert after.names == before.names
+    for kept, expected in (
+        (after.references, of_training.references),
+        (after.waves, of_training.waves),
+        (after.errors, of_training.errors),
+        (after.features, of_training.features),
+    ):
+        assert np.array_equal(kept, expected, equal_nan=True)
+    assert main.main(["maintain"]) == 0
+    assert JOB not in capsys.readouterr().out
+    assert "4 of 8 waves are done" in still.wave().why
