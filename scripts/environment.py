@@ -127,6 +127,8 @@ def run_told(what: str, command: Sequence[str]) -> tuple[int, str]:
         if process.poll() is None:
             process.terminate()
             process.wait()
+        reader.join()
+        process.stdout.close()
 
 
 def _collect(output: IO[str], lines: list[str]) -> None:

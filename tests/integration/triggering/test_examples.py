@@ -1,4 +1,6 @@
-"""The commands of the example for Airflow, run as Airflow runs them; the programs themselves are parsed."""
+"""The commands of the example for Airflow, run without Airflow; tests/e2e/schedulers runs both
+examples whole.
+"""
 
 from __future__ import annotations
 
