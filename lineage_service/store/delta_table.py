@@ -21,6 +21,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import (
     ColumnProperties,
     CommitProperties,
@@ -36,7 +37,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from lineage_service.store.errors import StoreConflictError, StoreUnavailableError, translated_errors
 from lineage_service.store.location import StoreLocation
 from lineage_service.store.log_check import empty_entries, lost_log
-from lineage_service.store.tables import ROW_GROUP, TABLES
+from lineage_service.store.tables import ROW_GROUP, TABLES, Bounds
 
 __all__ = ["ANY_OFFSET", "COMMITS_PER_OPENING", "NOTHING", "WRITER", "Contents", "Table", "only"]
 
@@ -245,6 +246,23 @@ class Table:
         predicate: list[tuple[str, str, Any]] = [(self._key, "=", application_id), ("node", "=", node)]
         with self._refreshed() as delta:
             return delta.file_uris(file_pruning_predicate=predicate)
+
+    def bounds(self, application_id: str) -> dict[str, Bounds]:
+        """The bounds of columns of integers, by the URIs of files that hold something of the application."""
+        with self._refreshed() as delta:
+            added = pa.table(delta.get_add_actions(flatten=True))
+        own = added.filter(pc.equal(added[f"partition.{self._key}"], application_id))
+        integers = [field.name for field in self._schema if pa.types.is_integer(field.type)]
+        names = [name for name in integers if f"min.{name}" in own.column_names]
+        columns = [
+            zip(own[f"min.{name}"].to_pylist(), own[f"max.{name}"].to_pylist(), strict=True) for name in names
+        ]
+        return {
+            f"{self._uri}/{unquote(path)}": {
+                name: bounds for name, bounds in zip(names, of_file, strict=True) if None not in bounds
+            }
+            for path, *of_file in zip(own["path"].to_pylist(), *columns, strict=True)
+        }
 
     def contents(self) -> Mapping[str, Contents]:
         """What there is of each application. Of all it costs what looking for the files of one does."""

@@ -50,6 +50,7 @@ from lineage_service.store.receipts import read_receipts, read_receipts_of
 from lineage_service.store.stored_blocks import StoredBlocks
 from lineage_service.store.tables import (
     TABLES,
+    Bounds,
     annotation_batches,
     events_batch,
     flow_batches,
@@ -292,6 +293,16 @@ class DeltaFlowStore:
         with translated_errors(self.location.table(table)):
             return self.location.files(table, uris)
 
+    def bounds(self, application_id: str) -> dict[str, Bounds]:
+        """What the log says of files with texts and annotations of an application, by their paths here."""
+        bounds: dict[str, Bounds] = {}
+        for name in _BOUNDED:
+            of_table = self._tables[name].bounds(application_id)
+            with translated_errors(self.location.table(name)):
+                paths = self.location.files(name, list(of_table))
+            bounds |= zip(paths, of_table.values(), strict=True)
+        return bounds
+
     def table_names(self) -> list[str]:
         """The tables that are there."""
         return [
@@ -375,6 +386,9 @@ def _decoded(stored: pa.Table) -> list[dict[str, Any]]:
 
 #: The tables that blocks become rows of, in the order of writing.
 _CONTENTS = {"flows": flow_batches, "records": record_batches, "annotations": annotation_batches}
+
+#: Those whose files are opened when a query needs them.
+_BOUNDED = ("records", "annotations")
 
 #: The tables in the order in which a deletion goes through them.
 _DELETING = ("events", *_CONTENTS, "blocks")

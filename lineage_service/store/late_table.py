@@ -13,6 +13,7 @@ import pyarrow as pa
 from lineage_service.store.delta_table import ANY_OFFSET, Contents, Table
 from lineage_service.store.errors import translated_errors
 from lineage_service.store.location import StoreLocation
+from lineage_service.store.tables import Bounds
 
 __all__ = ["LateTable"]
 
@@ -83,6 +84,10 @@ class LateTable:
     def files(self, application_id: str, node: int | None) -> list[str]:
         table = self._existing()
         return [] if table is None else table.files(application_id, node)
+
+    def bounds(self, application_id: str) -> dict[str, Bounds]:
+        table = self._existing()
+        return {} if table is None else table.bounds(application_id)
 
     def contents(self) -> Mapping[str, Contents]:
         table = self._existing()

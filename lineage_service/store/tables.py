@@ -77,6 +77,9 @@ TABLES: Mapping[str, pa.Schema] = {
     ),
 }
 
+Bounds = Mapping[str, tuple[int, int]]
+"""Column -> its smallest and its largest value in a file, where they are known."""
+
 #: Rows of a Parquet row group. A trace reads whole ones, mostly for a few positions of each: fewer rows are
 #: less time. Of fewer than these, a file takes more bytes (measured, with delta_table.WRITER).
 ROW_GROUP = 40_960

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from lineage_service.decode.batches import event_batch, flow_batch
-from lineage_service.store.tables import ROW_GROUP
+from lineage_service.store.tables import ROW_GROUP, Bounds
 from lineage_service.testing.flow_store import MemoryFlowStore
 from spark_agent import contract
 from tests.support.lineage_messages import block, event, messages
@@ -290,6 +290,9 @@ class FileStore(MemoryFlowStore):
 
     def uris(self, table: str, application_id: str) -> list[str]:
         return self.files(table, application_id)
+
+    def bounds(self, application_id: str) -> Mapping[str, Bounds]:
+        return {}
 
 
 def stored(application: IdApplication, folder: Path) -> FileStore:

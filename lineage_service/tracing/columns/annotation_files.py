@@ -7,11 +7,12 @@ within a bound. Files of a Delta table never change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from lineage_service.store.tables import Bounds
 from lineage_service.tracing.columns.column_cache import Integers
 from lineage_service.tracing.columns.record_row_groups import (
     RecordIndex,
@@ -41,11 +42,15 @@ class AnnotationFiles:
     """All rows of `annotations` of one application. Threads may share it."""
 
     def __init__(
-        self, files: Sequence[str], cache: AnnotationCache | None = None, idle: IdleFiles | None = None
+        self,
+        files: Sequence[str],
+        cache: AnnotationCache | None = None,
+        idle: IdleFiles | None = None,
+        bounds: Mapping[str, Bounds] | None = None,
     ) -> None:
-        """`files` are Parquet files on this machine."""
+        """`files` are Parquet files on this machine. `bounds`: by file, as far as they are known."""
         self._cache = cache or AnnotationCache()
-        self._groups = RecordRowGroups(files, idle or IdleFiles(), _STREAM, ("relation",))
+        self._groups = RecordRowGroups(files, idle or IdleFiles(), _STREAM, ("relation",), bounds)
 
     def at(self, node: int, run: int, relation: str, positions: Integers) -> tuple[_Marks, Integers]:
         """(which of ascending positions have a value, the values of these).
@@ -65,10 +70,6 @@ class AnnotationFiles:
                     if is_known.all():
                         break  # of each position one value is said
         return is_known, values[is_known]
-
-    def count(self, node: int) -> int:
-        """The rows of the row groups that may speak of a node: no fewer than are said of it."""
-        return sum(group.rows for group in self._groups.of(node))
 
     def occur(self, node: int, relation: str, values: Integers, check: Callable[[], None]) -> _Marks:
         """Which of a few values are said of any record of a node. `check` ends it by what it raises.

@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from lineage_service.completeness import Receipt
 from lineage_service.lineage import Application
-from lineage_service.store.tables import TABLES
+from lineage_service.store.tables import TABLES, Bounds
 from lineage_service.tracing.columns.snapshot import CachedRows, Snapshot
 from lineage_service.tracing.model.lineage_graph import LineageGraph
 from lineage_service.tracing.model.summaries import Receipts, SummaryReader, summary
@@ -20,8 +20,11 @@ from spark_agent import contract
 
 __all__ = ["AnySnapshot", "OpenedApplication", "StoreReader", "open_application", "opened_as", "stored_files"]
 
-StoreReader = SummaryReader
-"""What queries read of a flow store."""
+
+class StoreReader(SummaryReader, Protocol):
+    """What queries read of a flow store."""
+
+    def bounds(self, application_id: str) -> Mapping[str, Bounds]: ...
 
 
 class StoredFiles(Protocol):
@@ -67,19 +70,21 @@ def open_application(
     cached: CachedRows | None = None,
     receipts: Receipts | None = None,
     rows: Mapping[str, int] | None = None,
+    bounds: Mapping[str, Bounds] | None = None,
     *,
     has_failed: bool = False,
 ) -> OpenedApplication[Snapshot]:
     """`has_failed`: with the runs that an error has ended, for traces that begin in one.
 
-    `files` are those of each table that hold something of the application, on this machine.
+    `files` are those of each table that hold something of the application, on this machine. Of those whose
+    `bounds` are known, some are opened only when they are needed.
 
     `rows` is what a table was counted to have of it later than `files` were named; None: not counted.
     """
     block_receipts = (receipts or Receipts()).of(files["blocks"])
     topology = read_topology(application_id, events, block_receipts, has_failed=has_failed)
     snapshot = Snapshot(
-        topology, block_receipts, files["flows"], files["records"], cached, files["annotations"]
+        topology, block_receipts, files["flows"], files["records"], cached, files["annotations"], bounds
     )
     return opened_as(snapshot, events, block_receipts, rows)
 

@@ -1,21 +1,24 @@
 """Row groups of the tables that say something of single records, and which records each speaks of.
 
-The bounds that Parquet keeps exclude most row groups. Of another, an index is read first: its streams, and
-the positions in each. So its other columns are only read where they say something of a record that is asked
-for. Delta's writer may put one batch before another, so nothing relies on the order of rows.
+The bounds that Delta keeps exclude most files: these are not opened. Those that Parquet keeps exclude most
+row groups of the others. Of what is left, an index is read first: its streams, and the positions in each. So
+its other columns are only read where they say something of a record that is asked for. Delta's writer may put
+one batch before another, so nothing relies on the order of rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from lineage_service.store.tables import Bounds
 from lineage_service.tracing.columns.column_cache import Integers, places
 from lineage_service.tracing.columns.interval_join import joined, within
 from lineage_service.tracing.columns.stored_files import IdleFiles, StoredFile
@@ -29,6 +32,7 @@ _MOST_PARTS = 8
 _PART_BYTES = 512
 _SHORT = (1 << 31) - 1
 _ANYTHING = -(1 << 63), (1 << 63) - 1
+_BOUNDED = ("node", "run", _POSITION)
 
 Stream = tuple[Any, ...]
 """The values of the columns that a stream's rows share."""
@@ -171,71 +175,96 @@ class RecordRowGroup:
 
 
 class RecordRowGroups:
-    """Those of all files that have rows. Threads may share it."""
+    """Those of all files that have rows. Threads may share it.
+
+    A file is opened when it may hold what is asked for, by what the log of its table says of it.
+    """
 
     def __init__(
-        self, files: Sequence[str], idle: IdleFiles, stream: Sequence[str], repeated_texts: Sequence[str]
+        self,
+        files: Sequence[str],
+        idle: IdleFiles,
+        stream: Sequence[str],
+        repeated_texts: Sequence[str],
+        bounds: Mapping[str, Bounds] | None = None,
     ) -> None:
-        """`stream`: the columns whose values a stream's rows share, `node` and `run` among them."""
-        self._files, self._idle, self._stream = files, idle, stream
-        self._repeated_texts = repeated_texts
-        self._of_node: dict[int, Integers] = {}
+        """`files` are Parquet files on this machine. `bounds`: by file, as far as they are known.
+
+        `stream`: the columns whose values a stream's rows share, `node` and `run` among them.
+        """
+        self._idle, self._stream, self._repeated_texts = idle, stream, repeated_texts
+        self._lock = Lock()
+        known = bounds or {}
+        self._extents = _Extents.of([(path, known.get(path, {}).get) for path in files], are_files=True)
 
     def of(self, node: int) -> list[RecordRowGroup]:
         """Those that may speak of a node. Raises StoreUnavailableError when a file is gone or damaged."""
-        groups = self._opened.groups
-        return [groups[index] for index in self._at(node).tolist()]
+        return self._within((node, node))[0]
 
     def near(self, node: int, run: int, positions: Integers) -> list[RecordRowGroup]:
         """Those that may speak of records at ascending positions of a run; first those that probably do.
 
         Raises StoreUnavailableError when a file is gone or damaged.
         """
-        of_node, opened = self._at(node), self._opened
-        first_run, last_run = (bounds[of_node] for bounds in opened.runs)
-        first, last = (bounds[of_node] for bounds in opened.positions)
-        may_hold = (first_run <= run) & (run <= last_run) & (first <= positions[-1]) & (positions[0] <= last)
-        has_run = (first_run == run) | (last_run == run)
-        at = (*of_node[may_hold & has_run].tolist(), *of_node[may_hold & ~has_run].tolist())
-        return [opened.groups[index] for index in at]
+        groups, lows, highs = self._within((node, node), (run, run), (int(positions[0]), int(positions[-1])))
+        if len(groups) < 2:
+            return groups
+        runs = zip(lows[1].tolist(), highs[1].tolist(), strict=True)
+        odds = [(run not in bounds, bounds[1] - bounds[0]) for bounds in runs]  # those of few runs hold them
+        return [groups[index] for index in sorted(range(len(groups)), key=odds.__getitem__)]
 
-    def _at(self, node: int) -> Integers:
-        at = self._of_node.get(node)
-        if at is None:
-            first, last = self._opened.nodes
-            at = self._of_node[node] = np.flatnonzero((first <= node) & (node <= last))
-        return at
+    def _within(self, *asked: tuple[int, int]) -> tuple[list[RecordRowGroup], Integers, Integers]:
+        """Those that may hold values between bounds of the first of `_BOUNDED`, and their own bounds."""
+        first, last = np.array(asked, np.int64).T[:, :, np.newaxis]
+        while True:
+            extents = self._extents
+            may_hold = (extents.lows[: len(asked)] <= last) & (extents.highs[: len(asked)] >= first)
+            at = may_hold.all(axis=0).nonzero()[0]
+            if not extents.are_files[at].any():
+                return extents.holders[at].tolist(), extents.lows[:, at], extents.highs[:, at]
+            self._open(extents, at[extents.are_files[at]])
 
-    @cached_property
-    def _opened(self) -> _Opened:
-        groups = []
-        for path in self._files:
-            file = StoredFile(path, self._idle, self._repeated_texts)
-            for number in range(file.metadata.num_row_groups):
-                group = RecordRowGroup(file, number, self._stream)
-                if group.rows:
-                    groups.append(group)
-        first, last = _bounds(groups, "run")
-        order = np.argsort(last.astype(float) - first, kind="stable")
-        groups = [groups[index] for index in order.tolist()]
-        return _Opened(
-            groups, _bounds(groups, "node"), (first[order], last[order]), _bounds(groups, _POSITION)
+    def _open(self, extents: _Extents, files: Integers) -> None:
+        """Replace files by their row groups. Where another thread has replaced some, it is looked again."""
+        with self._lock:
+            if self._extents is extents:
+                groups = [group for path in extents.holders[files] for group in self._groups_of(path)]
+                opened = _Extents.of([(group, group.bounds) for group in groups], are_files=False)
+                self._extents = extents.replaced(files, opened)
+
+    def _groups_of(self, path: str) -> Iterator[RecordRowGroup]:
+        file = StoredFile(path, self._idle, self._repeated_texts)
+        for number in range(file.metadata.num_row_groups):
+            group = RecordRowGroup(file, number, self._stream)
+            if group.rows:
+                yield group
+
+
+class _Extents(NamedTuple):
+    """Row groups, and files that were not opened, with the bounds of each side by side."""
+
+    holders: npt.NDArray[np.object_]
+    are_files: npt.NDArray[np.bool_]
+    lows: Integers  # by column of `_BOUNDED`
+    highs: Integers
+
+    @classmethod
+    def of(cls, parts: Sequence[tuple[object, Callable[[str], Any]]], *, are_files: bool) -> _Extents:
+        """Of parts, each with what gives (smallest, largest) of a column, or None."""
+        holders = np.empty(len(parts), object)
+        holders[:] = [holder for holder, _ in parts]
+        bounds = [[bounds_of(name) or _ANYTHING for _, bounds_of in parts] for name in _BOUNDED]
+        lows, highs = np.moveaxis(np.array(bounds, np.int64).reshape(len(_BOUNDED), -1, 2), 2, 0)
+        return cls(holders, np.full(len(parts), are_files), lows, highs)
+
+    def replaced(self, indices: Integers, by: _Extents) -> _Extents:
+        """Others instead of some."""
+        return _Extents(
+            np.concatenate((np.delete(self.holders, indices), by.holders)),
+            np.concatenate((np.delete(self.are_files, indices), by.are_files)),
+            np.concatenate((np.delete(self.lows, indices, 1), by.lows), 1),
+            np.concatenate((np.delete(self.highs, indices, 1), by.highs), 1),
         )
-
-
-class _Opened(NamedTuple):
-    """Row groups, first those of few runs: they hold what they may. With the bounds of each, side by side."""
-
-    groups: Sequence[RecordRowGroup]
-    nodes: tuple[Integers, Integers]
-    runs: tuple[Integers, Integers]
-    positions: tuple[Integers, Integers]
-
-
-def _bounds(groups: Sequence[RecordRowGroup], name: str) -> tuple[Integers, Integers]:
-    """(smallest, largest) values of a column in each."""
-    low, high = np.array([group.bounds(name) or _ANYTHING for group in groups], np.int64).reshape(-1, 2).T
-    return low, high
 
 
 def integers(table: pa.Table, name: str) -> Integers:

@@ -14,6 +14,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from lineage_service.store.tables import Bounds
 from lineage_service.tracing.columns.column_cache import Integers
 from lineage_service.tracing.columns.record_row_groups import (
     RecordIndex,
@@ -60,11 +61,15 @@ class RecordTexts:
     """All rows of `records` of one application. Threads may share it."""
 
     def __init__(
-        self, files: Sequence[str], cache: TextCache | None = None, idle: IdleFiles | None = None
+        self,
+        files: Sequence[str],
+        cache: TextCache | None = None,
+        idle: IdleFiles | None = None,
+        bounds: Mapping[str, Bounds] | None = None,
     ) -> None:
-        """`files` are Parquet files on this machine."""
+        """`files` are Parquet files on this machine. `bounds`: by file, as far as they are known."""
         self._cache = cache or TextCache()
-        self._groups = RecordRowGroups(files, idle or IdleFiles(), _STREAM, _REPEATED)
+        self._groups = RecordRowGroups(files, idle or IdleFiles(), _STREAM, _REPEATED, bounds)
 
     def of(
         self,

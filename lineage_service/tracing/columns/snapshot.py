@@ -7,7 +7,7 @@ takes a cursor of its own: they may run side by side.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -15,6 +15,7 @@ import duckdb
 
 from lineage_service.completeness import Receipt
 from lineage_service.store.errors import translated_read_errors
+from lineage_service.store.tables import Bounds
 from lineage_service.tracing.columns.annotation_files import AnnotationCache, AnnotationFiles
 from lineage_service.tracing.columns.column_cache import ColumnCache
 from lineage_service.tracing.columns.flow_files import FlowFiles
@@ -58,12 +59,13 @@ class Snapshot:
         record_files: Sequence[str],
         cached: CachedRows | None = None,
         annotation_files: Sequence[str] = (),
+        bounds: Mapping[str, Bounds] | None = None,
     ) -> None:
-        """Files are Parquet files of the application, on this machine."""
+        """Files are Parquet files of the application, on this machine. `bounds`: as far as they are known."""
         cached = cached or CachedRows()
         self.flows = FlowFiles(flow_files, cached.columns, cached.idle)
-        self.texts = RecordTexts(record_files, cached.texts, cached.idle)
-        self.annotations = AnnotationFiles(annotation_files, cached.annotations, cached.idle)
+        self.texts = RecordTexts(record_files, cached.texts, cached.idle, bounds)
+        self.annotations = AnnotationFiles(annotation_files, cached.annotations, cached.idle, bounds)
         self._record_files = record_files
         self._lock = Lock()
         self._database: duckdb.DuckDBPyConnection | None = None

@@ -123,7 +123,7 @@ def _always_changed(walk: ExplanationWalk, rules: Iterable[Rule]) -> list[str]:
     is_smaller = any(rule.rule == "unchanged" or rule.kept < rule.of for rule in rules)
     digested, families = walk.snapshot.graph.blocks.digested, walk.families
     is_known = all(
-        {version, families.before(version)} <= digested and version not in walk.not_looked_at
+        {version, families.before(version)} <= digested.keys() and version not in walk.not_looked_at
         for version in walk.changed
         if families.before(version) is not None
     )

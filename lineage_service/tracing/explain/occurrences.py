@@ -12,12 +12,13 @@ of its parts was not there already.
 
 A merge of records by their keys, as of `reduceByKey`, gives each key once. Where it also reads the version
 before as it is, the record with the key came in there, and no other record of that version can be the same.
-So the rest of the turn is not walked: it may lead to all neighbours of a node of a graph.
+So the rest of the turn is not walked: it may lead to all neighbours of a node of a graph. Neither are the
+tasks that read the rest: which part of a union each has read is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -37,7 +38,7 @@ __all__ = ["Moves", "Occurrences"]
 MOST_LOOKED_AT = 1 << 21
 #: Records of a version beyond which it is looked first whether their digests occur in the version before.
 MANY = 1 << 12
-#: Rows of `annotations` beyond which to look through a version for a digest is more work than to walk.
+#: Digests of a version beyond which to look through them for one is more work than to walk.
 MOST_COMPARED = 1 << 22
 #: The same where only a merge by keys is to be walked.
 MOST_COMPARED_OF_KEYS = 1 << 21
@@ -145,21 +146,21 @@ class Occurrences:
         """(run, position) of the same record before, by number of the record; and how many were looked at."""
         runs, positions = np.full(len(digests), -1, np.int64), np.zeros(len(digests), np.int64)
         looked_at = 0
-        has_winners = bool(self._graph.nodes_between(before, node) & self._graph.blocks.winning)
+        of_keys = self._ways_of_keys(node, before)
+        between = of_keys or self._graph.nodes_between(before, node)
+        has_winners = bool(between & self._graph.blocks.winning)
+        most = MOST_COMPARED_OF_KEYS if of_keys else MOST_COMPARED
         for winners in (self._winners, None) if has_winners else (None,):
             left = {
                 run: (numbers[is_left], at[is_left])
                 for run, (numbers, at) in starts.items()
                 if (is_left := runs[numbers] < 0).any()
             }
-            between = self._ways_of_keys(node, before) if winners is None else frozenset[int]()
-            most = MOST_COMPARED_OF_KEYS if between else MOST_COMPARED
-            if winners is None and left and self._snapshot.annotations.count(before) <= most:
+            if winners is None and left and self._graph.blocks.digested[before] <= most:
                 left = self._that_occur(before, left, digests, check)
             if not left:
                 break
-            between = between or self._graph.nodes_between(before, node)
-            side = self._made_of(node, between, left, winners, check)
+            side = self._made_of(node, before, between, left, winners, check)
             if side is None:
                 self.not_looked_at.add(node)
                 break
@@ -205,12 +206,17 @@ class Occurrences:
     def _made_of(
         self,
         node: int,
-        between: Collection[int],
+        before: int,
+        between: frozenset[int],
         starts: Mapping[int, tuple[Integers, Integers]],
         winners: Winners | None,
         check: Callable[[], None],
     ) -> Frontiers | None:
-        """What numbered records of a version were made of, by the nodes `between`. None: not known."""
+        """What numbered records of a version were made of, by the nodes `between` it and the version before.
+
+        None: not known.
+        """
+        leading = between | {before}
         side = Frontiers(self._graph, MOST_LOOKED_AT)
         side.check = check
         steps = BackwardSteps(self._snapshot, side, winners)
@@ -220,6 +226,7 @@ class Occurrences:
                 side.add(node, run, numbers, positions)
             while pending := side.nodes().intersection(between) - done:
                 number = max(pending)
+                self._stop_in_other_runs(side, number, leading)
                 self._stop_at_merges(side, number)
                 steps.step(number)
                 side.put(number, {})  # what was stepped from is not needed any more
@@ -227,6 +234,23 @@ class Occurrences:
         except TooManyError:
             return None
         return side if side.is_exact else None
+
+    def _stop_in_other_runs(self, side: Frontiers, node: int, leading: Set[int]) -> None:
+        """Leave out the records of runs that read a part of a union to which none of the nodes `leading` led.
+
+        They are not followed further there. To know it here saves the flows on the way.
+        """
+        frontier, nodes = side.at(node), self._graph.topology.nodes
+        left: dict[int, Records] = {}
+        for run, records in frontier.items():
+            read = self._graph.topology.runs[run].input
+            if nodes[read].relation == contract.STATIC:
+                sources = {link.parent_node for link in self._graph.links_of.get(read, ()) if link.run == run}
+                if sources and sources.isdisjoint(leading):
+                    continue
+            left[run] = records
+        if len(left) < len(frontier):
+            side.put(node, left)
 
     def _stop_at_merges(self, side: Frontiers, node: int) -> None:
         """Leave out the records that were merged of several, none of which decided them."""

@@ -26,7 +26,7 @@ class StoredBlocks:
     keyed: frozenset[int]  # with keys or values
     valued: frozenset[int]  # with values
     winning: frozenset[int]  # some of whose outputs one input alone decides
-    digested: frozenset[int]  # with digests
+    digested: Mapping[int, int]  # with digests -> so many
     annotated: frozenset[tuple[int, int, str]]  # (node, run, relation) of winners and digests
     flow_rows: Mapping[tuple[int, int], int]  # (node, run) -> rows in `flows`
     relations: Mapping[int, frozenset[str]]  # node -> the relations of its blocks that made rows in `flows`
@@ -46,12 +46,15 @@ def stored_blocks(topology: Topology, receipts: Iterable[Receipt]) -> StoredBloc
     nodes_by_relation: dict[str, set[int]] = defaultdict(set)
     flow_rows: dict[tuple[int, int], int] = defaultdict(int)
     annotated: set[tuple[int, int, str]] = set()
+    digested: dict[int, int] = defaultdict(int)
     for block in blocks.values():
         nodes_by_relation[block.relation].add(block.node)
         if block.relation in contract.FLOW_BLOCKS:
             flow_rows[block.node, block.run] += block.rows
         elif block.relation in contract.ANNOTATION_BLOCKS and block.rows:
             annotated.add((block.node, block.run, block.relation))
+        if block.relation == contract.DIGESTS:
+            digested[block.node] += block.rows
 
     def nodes_of(*relations: str) -> frozenset[int]:
         return frozenset().union(*(nodes_by_relation.get(relation, ()) for relation in relations))
@@ -66,7 +69,7 @@ def stored_blocks(topology: Topology, receipts: Iterable[Receipt]) -> StoredBloc
         keyed=nodes_of(*contract.TEXT_BLOCKS),
         valued=nodes_of(contract.VALUES),
         winning=nodes_of(contract.WINNERS),
-        digested=nodes_of(contract.DIGESTS),
+        digested=dict(digested),
         annotated=frozenset(annotated),
         flow_rows=flow_rows,
         relations=_relations_by_node(nodes_by_relation),

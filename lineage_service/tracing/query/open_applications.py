@@ -82,7 +82,13 @@ class OpenApplications:
         if not events:
             raise UnknownApplicationError(application_id)
         with translated_read_errors():
-            rows = self._store.rows(application_id)
             return open_application(
-                files, application_id, events, self._rows, self._receipts, rows, has_failed=has_failed
+                files,
+                application_id,
+                events,
+                self._rows,
+                self._receipts,
+                self._store.rows(application_id),
+                self._store.bounds(application_id),
+                has_failed=has_failed,
             )

@@ -6,6 +6,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from lineage_service.decode.batches import event_batch, flow_batch
@@ -75,6 +77,26 @@ def test_files_are_found_whatever_the_application_is_called(far: FarPlace, appli
         assert sorted(store.receipts(application_id)) == [(1, 0), (1, 1)]
         store.delete(application_id)
         assert store.receipts(application_id) == []
+
+
+@pytest.mark.parametrize("application_id", ["app.1", "a:b"])
+def test_the_bounds_of_files_are_those_of_their_rows(far: FarPlace, application_id: str) -> None:
+    for store in (DeltaFlowStore(far), DeltaFlowStore(Path(far.uri.removeprefix("file://")).parent / "near")):
+        assert store.bounds(application_id) == {}
+        for at, name in enumerate((application_id, application_id, "another")):
+            columns = {"out": [9 + at, 5], "in": [8, 7]}
+            winners = block(1, at, contract.WINNERS, columns, application_id=name, node=3 + at)
+            store.write_flows(flows(winners, first=at))
+        for files in (2, 1):
+            bounds = store.bounds(application_id)
+            assert list(bounds) == store.files("annotations", application_id)
+            assert len(bounds) == files
+            for path, of_file in bounds.items():
+                rows = pq.read_table(path, partitioning=None)
+                assert of_file.keys() == {"node", "run", "pos", "value"}
+                for column, of_column in of_file.items():
+                    assert of_column == (pc.min(rows[column]).as_py(), pc.max(rows[column]).as_py())
+            Maintenance(store).compact(application_id)
 
 
 def test_each_file_is_copied_once_and_goes_when_nothing_asked_for_it_in_a_day(

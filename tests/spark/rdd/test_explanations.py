@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from inspect import getsourcelines
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.explain.explainer import explain, explain_each
 from lineage_service.tracing.explain.explanation import Explanation
 from lineage_service.tracing.explain.occurrences import Occurrences
+from lineage_service.tracing.walk.frontiers import Frontiers
 from lineage_service.tracing.walk.result import Position
 from tests.support.label_propagation import Edge, Label, propagated
 from tests.support.spark.application import Application, run_application
@@ -209,10 +211,21 @@ def test_a_merge_by_keys_says_as_much_of_a_record_as_the_whole_turn(
         ways.append(of_keys(self, node, before))
         return ways[-1]
 
+    left_out = set[int]()
+    stop = Occurrences._stop_in_other_runs
+
+    def stopped(self: Occurrences, side: Frontiers, node: int, leading: Set[int]) -> None:
+        runs = set(side.at(node))
+        stop(self, side, node, leading)
+        left_out.update(runs - set(side.at(node)))
+
     monkeypatch.setattr(Occurrences, "_ways_of_keys", noted)
+    monkeypatch.setattr(Occurrences, "_stop_in_other_runs", stopped)
     by_keys = [explain(ran[2], start, lambda: None) for start in begin]
     assert any(ways), "no turn was left out"
+    assert left_out, "every task was looked into"
     monkeypatch.setattr(Occurrences, "_ways_of_keys", lambda *_: frozenset())
+    monkeypatch.setattr(Occurrences, "_stop_in_other_runs", lambda *_: None)
     by_turns = [explain(ran[2], start, lambda: None) for start in begin]
     for one, other in zip(by_keys, by_turns, strict=True):
         assert rows_of(ran, one) == rows_of(ran, other)

@@ -75,6 +75,9 @@ class ParquetStore:
 
     uris = files
 
+    def bounds(self, application_id: str) -> Mapping[str, tables.Bounds]:
+        return {}
+
 
 @dataclass
 class Application:
