@@ -18,7 +18,7 @@ from rich.console import Console
 
 from lineage_service.cli.query.output import Output, moment, plain, print_table, table
 from lineage_service.errors import InvalidQueryError, LineageError
-from lineage_service.lineage import Job, ModelInCharge, Trigger, Waves
+from lineage_service.lineage import Job, LeftOut, ModelInCharge, PastTraining, Trigger, Waves
 from lineage_service.queries import column_names
 from lineage_service.result_json import json_bytes
 from lineage_service.result_tables import TRIGGER_COLUMNS, trigger_lines
@@ -40,7 +40,7 @@ from spark_agent.contract.program_code import WAVE_VARIABLE
 
 __all__ = ["command", "configure"]
 
-_SKIP, _STRICT, _REFUSED = 99, 1, 2
+_SKIP, _STRICT, _REFUSED, _NOTHING_LEARNED = 99, 1, 2, 3
 _NOT_EXECUTABLE, _NOT_FOUND, _SIGNALLED = 126, 127, 128
 #: Reasons that are faults of ours, or mean that there is nothing to decide upon.
 _FAULTS = frozenset(("unavailable", "error", "never_ran"))
@@ -50,15 +50,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
         "%(prog)s JOB [--bound E [--error WHAT] [--key COLS]] [--wave ID] [--at-least-every 7d] "
         "[--code VERSION] [--input PATH]..  [-- COMMAND...]\n"
-        "       %(prog)s show JOB | waves JOB [--csv] | run-next JOB | label JOB WAVE --error E | "
-        "retrain JOB | forget JOB"
+        "       %(prog)s show JOB | waves JOB [--csv] | learn JOB --bound E.. | run-next JOB | "
+        "label JOB WAVE --error E | retrain JOB | forget JOB"
     )
     parser.add_argument(
         "jobs",
         nargs="+",
         metavar="JOB",
         help="the job: its spark.lineage.job, or the name of its applications; or `show`, `waves`, "
-        "`run-next`, `retrain` or `forget` and a job, or `label`, a job and a wave",
+        "`learn`, `run-next`, `retrain` or `forget` and a job, or `label`, a job and a wave",
     )
     parser.add_argument("--wave", metavar="ID", help="the scheduler's id of this run (default: the time)")
     parser.add_argument(
@@ -339,6 +339,34 @@ def _run_next(settings: Settings, options: argparse.Namespace, name: str) -> int
     return 0
 
 
+def _learn(settings: Settings, options: argparse.Namespace, name: str) -> int:
+    """Exit code 3 if nothing is learned yet. Raises LineageError."""
+    try:
+        training = StoredJobs(existing_store(settings)).learn(_question(options, name))
+    except InvalidQueryError as error:
+        sys.stderr.write(f"lineage trigger learn: {error}\n")
+        return _REFUSED
+    options.csv = False
+    Output(options).give(training, (), (), lambda console: _show_training(console, training))
+    return 0 if training.waves else _NOTHING_LEARNED
+
+
+def _show_training(console: Console, training: PastTraining) -> None:
+    lines = [
+        f"{training.job}: learned from {training.learned:,} of {training.executions:,} past executions",
+    ]
+    if training.before:
+        lines.append(f"{training.before:,} are not looked at: its training is behind them already")
+    by_reason: dict[str, list[LeftOut]] = {}
+    for entry in training.left_out:
+        by_reason.setdefault(entry.reason, []).append(entry)
+    for reason, entries in sorted(by_reason.items(), key=lambda pair: -len(pair[1])):
+        last = entries[-1]
+        lines.append(f"{len(entries):,} left out, {reason}: as {last.application_id}, {last.why}")
+    for line in (*lines, training.why):
+        console.print(plain(line), soft_wrap=True)
+
+
 def _forget(settings: Settings, options: argparse.Namespace, name: str) -> int:
     """Raises LineageError."""
     count = StoredJobs(existing_store(settings)).forget(name)
@@ -370,6 +398,7 @@ def _label(settings: Settings, options: argparse.Namespace, name: str, wave: str
 _VERBS: dict[str, Callable[[Settings, argparse.Namespace, str], int]] = {
     "show": _show,
     "waves": _waves,
+    "learn": _learn,
     "run-next": _run_next,
     "retrain": _retrain,
     "forget": _forget,

@@ -131,6 +131,38 @@ class Job(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut(Result):
+    """A past execution that nothing was learned from."""
+
+    application_id: str = field(metadata=doc("The application."))
+    began: int = field(metadata=doc("When it began, in Unix milliseconds."))
+    reason: str = field(metadata=doc("Why, in one word of docs/triggering.md."))
+    why: str = field(metadata=doc("Why, in one sentence."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastTraining(Result):
+    """What the past executions of a job have taught."""
+
+    job: str = field(metadata=doc("The job."))
+    executions: int = field(metadata=doc("How many executions of it are known."))
+    learned: int = field(metadata=doc("How many of these were learned from now."))
+    before: int = field(metadata=doc("How many were passed over: the training is behind them already."))
+    left_out: tuple[LeftOut, ...] = field(metadata=doc("Those that could not be, the oldest first."))
+    phase: TriggerPhase = field(metadata=doc("`application`: a threshold holds, and a model is in charge."))
+    waves: int = field(metadata=doc("How many waves of training are done in all."))
+    training: int = field(metadata=doc("How many are wanted before the first test."))
+    bound: float = field(metadata=doc("The error that is tolerated."))
+    threshold: float | None = field(metadata=doc("From which probability on it is run. Null: none holds."))
+    compliance: float | None = field(
+        metadata=doc("Share of waves within the bound, as tested. Null: no test was passed.")
+    )
+    compliance_lower: float | None = field(metadata=doc("The lower bound of that share, at 95 %."))
+    compliance_waves: int | None = field(metadata=doc("The number of waves that the share is of."))
+    why: str = field(metadata=doc("Whether a threshold holds, or why none does, in a sentence."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobEntry(Result):
     """A job in a list."""
 

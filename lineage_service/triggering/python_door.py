@@ -1,11 +1,11 @@
-"""`decide`: whether a job is worth running, for schedulers in Python. Never raises."""
+"""`decide`: whether a job is worth running, for schedulers in Python. Never raises; `learn` does."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from lineage_service.errors import InvalidQueryError
-from lineage_service.lineage import Trigger
+from lineage_service.lineage import PastTraining, Trigger
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import existing_store
 from lineage_service.triggering.decisions import default_wave, undecided
@@ -21,7 +21,7 @@ from lineage_service.triggering.learning.terms import (
 from lineage_service.triggering.stored_jobs import StoredJobs
 from lineage_service.triggering.waves.question import DEFAULT_AGE, Question, seconds_of
 
-__all__ = ["decide"]
+__all__ = ["decide", "learn"]
 
 
 def decide(
@@ -79,3 +79,48 @@ def decide(
         return undecided(job, wave, "arguments", str(error))
     except Exception as error:  # noqa: BLE001 - a scheduler goes on, and runs the job
         return undecided(job, wave, "unavailable", str(error) or repr(error))
+
+
+def learn(
+    job: str,
+    *,
+    bound: float,
+    code: str | None = None,
+    inputs: Sequence[str] = (),
+    ignored: Sequence[str] = (),
+    missing_is_fine: bool = False,
+    confidence: float = CONFIDENCE,
+    error: str = ERROR,
+    key: Sequence[str] = (),
+    value: Sequence[str] = (),
+    output: Sequence[str] = (),
+    horizon: int = HORIZON,
+    training: int = TRAINING,
+    audit: float = AUDIT,
+    within: str = WITHIN,
+    settings: Settings | None = None,
+) -> PastTraining:
+    """What the past executions of a job teach about a bound: `lineage trigger learn` (docs/triggering.md).
+
+    Say what `decide` will be told: training begins anew with other terms. Raises LineageError.
+    """
+    question = Question(
+        job=job,
+        code=code,
+        inputs=tuple(inputs),
+        ignored=tuple(ignored),
+        missing_is_fine=missing_is_fine,
+        terms=terms_of(
+            bound=bound,
+            confidence=confidence,
+            error=error,
+            keys=tuple(key),
+            values=tuple(value),
+            outputs=tuple(output),
+            horizon=horizon,
+            training=training,
+            audit=audit,
+            within_s=seconds_of(within),
+        ),
+    )
+    return StoredJobs(existing_store(settings or Settings())).learn(question)

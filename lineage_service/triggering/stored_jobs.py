@@ -7,10 +7,10 @@ import time
 from typing import TYPE_CHECKING
 
 from lineage_service.errors import InvalidQueryError, NotFoundError
-from lineage_service.lineage import Job, JobEntry, Jobs, Trigger, Waves
+from lineage_service.lineage import Job, JobEntry, Jobs, PastTraining, Trigger, Waves
 from lineage_service.lineage.trigger_totals import TriggerTotals
-from lineage_service.triggering.certain.answers import Answer
-from lineage_service.triggering.certain.evidence import Evidence
+from lineage_service.triggering.certain.answers import Answer, refusal
+from lineage_service.triggering.certain.evidence import Evidence, gathered
 from lineage_service.triggering.certain.executions import LastStarts, executions_of
 from lineage_service.triggering.certain.given_inputs import inputs_of, outputs_of
 from lineage_service.triggering.decisions import Decider
@@ -21,6 +21,7 @@ from lineage_service.triggering.waves.wave_history import WaveHistory, job_key
 from lineage_service.triggering.waves.wave_totals import WaveTotals
 from lineage_service.triggering.weighing.execution_lineage import ExecutionLineages
 from lineage_service.triggering.weighing.kept_elements import KeptElements, KeptPairs
+from lineage_service.triggering.weighing.past_lessons import MOST_EXECUTIONS, PastLearner
 from lineage_service.triggering.weighing.weigher import Weighed, Weigher, last_experience
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class StoredJobs:
         written = () if last is None else outputs_of(last)
         savings = savings_of(waves, self._durations.of(waves))
         retrained = self._history.retrained(name)
+        teaching = [wave.number for wave in (*waves, *self._history.lessons(name))]
         return Job(
             job=name,
             application_id=None if last is None else last.application_id,
@@ -108,7 +110,7 @@ class StoredJobs:
             spent_seconds=savings.spent_seconds,
             spent_unknown=savings.spent_unknown,
             run_next=self._history.is_run_next(name, waves),
-            retrain=retrained is not None and bool(waves) and waves[-1].number < retrained,
+            retrain=retrained is not None and bool(teaching) and max(teaching) < retrained,
         )
 
     def waves(self, name: str) -> Waves:
@@ -119,6 +121,30 @@ class StoredJobs:
     def totals(self) -> TriggerTotals:
         """Sums over the answers, for metrics."""
         return self._totals.look()
+
+    def learn(self, question: Question) -> PastTraining:
+        """Training from the executions that are in the store, as far as what they read and wrote is still
+        there.
+
+        Raises NotFoundError of a job that never ran, InvalidQueryError without a bound, of terms that fit
+        none of them and of a job that is refused, StoreConflictError if somebody asks about it meanwhile.
+        """
+        question.check()
+        if question.terms is None:
+            raise InvalidQueryError("there is nothing to learn without a bound: say --bound 0.05")
+        within_s = question.terms.within_s
+        now = gathered(self._store, self._history.waves(question.job), question)
+        if now.last is None:
+            raise NotFoundError(f"{question.job!r} was never seen to run with lineage")
+        refused = refusal(now)
+        if refused is not None:
+            raise InvalidQueryError(refused)
+        executions = executions_of(self._store, question.job, MOST_EXECUTIONS, now.now_ms)
+
+        def weigher() -> Weigher:
+            return Weigher(self._history, *self._kept(), ExecutionLineages(self._store, within_s))
+
+        return PastLearner(self._history, self._kept()[1], question, weigher).learn(now, executions[::-1])
 
     def run_next(self, name: str) -> Job:
         """Let the next wave that is asked about be run, whatever is known. Raises NotFoundError."""
@@ -141,7 +167,7 @@ class StoredJobs:
 
     def retrain(self, name: str) -> Job:
         """Begin the training of a job anew, with its next answer. Raises NotFoundError."""
-        if not self._history.waves(name):
+        if not self._history.waves(name) and not self._history.lessons(name):
             raise NotFoundError(f"{name!r} was never asked about, so there is no training of it")
         self._history.retrain(name)
         return self.job(name)
@@ -153,7 +179,7 @@ class StoredJobs:
         """
         counts = {}
         for name in self._history.jobs():
-            newest = last_experience(self._history.waves(name))
+            newest = last_experience([*self._history.waves(name), *self._history.lessons(name)])
             if newest is not None:
                 counts[name] = self._kept()[1].clear(job_key(name), newest[1].progress.since)
         return {name: count for name, count in counts.items() if count}

@@ -17,7 +17,7 @@ from lineage_service.triggering.certain.source_code import Unsteady, code_now, u
 from lineage_service.triggering.waves.question import Question
 from lineage_service.triggering.waves.wave_history import SeenInput, Wave
 
-__all__ = ["Evidence", "command_hash", "gathered"]
+__all__ = ["Evidence", "chosen_inputs", "command_hash", "gathered"]
 
 #: For all files of a job together.
 _LOOK_SECONDS = 30.0
@@ -103,7 +103,7 @@ def gathered(store: JobStore, waves: Sequence[Wave], question: Question) -> Evid
         return Evidence(question=question, now_ms=now_ms, waves=waves, extra=extra, looks=at)
     last, *earlier = executions
     earlier = [execution for execution in earlier if execution.state == "ended"]
-    inputs, outputs = _chosen(inputs_of(last), question, extra), outputs_of(last)
+    inputs, outputs = chosen_inputs(inputs_of(last), question, extra), outputs_of(last)
     paths = [
         *(path for source in inputs for path in source.paths),
         *extra,
@@ -115,7 +115,7 @@ def gathered(store: JobStore, waves: Sequence[Wave], question: Question) -> Evid
         executions=executions,
         waves=waves,
         inputs=inputs,
-        earlier_inputs=_chosen(inputs_of(earlier[0]), question, extra) if earlier else None,
+        earlier_inputs=chosen_inputs(inputs_of(earlier[0]), question, extra) if earlier else None,
         extra=extra,
         outputs=outputs,
         earlier_outputs=outputs_of(earlier[0]) if earlier else None,
@@ -129,7 +129,7 @@ def command_hash(words: Sequence[str]) -> str | None:
     return hashlib.sha256(repr(list(words)).encode()).hexdigest() if words else None
 
 
-def _chosen(inputs: Iterable[GivenInput], question: Question, extra: Sequence[str]) -> list[GivenInput]:
+def chosen_inputs(inputs: Iterable[GivenInput], question: Question, extra: Sequence[str]) -> list[GivenInput]:
     """Without those that are to be ignored, and those that lie in a folder that the question names."""
     return [
         source

@@ -13,7 +13,7 @@ import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from lineage_service.datasets.places import has_wildcards, matches, without_wildcards
 from lineage_service.errors import LineageError
@@ -21,7 +21,7 @@ from lineage_service.tracing.files.file_parts import normal_path
 from lineage_service.tracing.files.file_systems import FileSystems, is_local
 from spark_agent.contract.dataset_names import DatasetName, remote_parts
 
-__all__ = ["FileLook", "FileLooks", "LookError"]
+__all__ = ["Commit", "FileLook", "FileLooks", "LookError"]
 
 #: Of one path. More are not looked at: then it is not known whether they changed.
 MAX_FILES = 100_000
@@ -33,6 +33,14 @@ _PARENTS_OF_DELTA = 4
 
 class LookError(LineageError):
     """It cannot be seen how the files are now: why."""
+
+
+class Commit(NamedTuple):
+    """Of a Delta table: its version, the time of its file in Unix nanoseconds, and that file's name."""
+
+    version: int
+    time_ns: int
+    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +145,21 @@ class FileLooks:
             raise LookError(f"{path} cannot be looked at: {_first_line(error)}") from None
         return listing.look(at_ns, is_local=local, version=version)
 
+    def commits(self, path: str) -> list[Commit]:
+        """Those that are still in the log of a Delta table, the oldest first. Raises LookError."""
+        try:
+            if is_local(path):
+                log = _delta_log_of(path) or f"{path}/{_DELTA_LOG}"
+                with os.scandir(log) as entries:
+                    files = [(entry.name, entry.stat().st_mtime_ns) for entry in entries]
+            else:
+                files = self._remote_log(path)
+        except (LineageError, OSError, ValueError) as error:
+            raise LookError(f"the commits of {path} cannot be listed: {_first_line(error)}") from None
+        return sorted(
+            Commit(int(name.partition(".")[0]), time_ns, name) for name, time_ns in files if _is_commit(name)
+        )
+
     # -- this machine --------------------------------------------------------------------------------
 
     def _local(self, listing: _Listing, path: str) -> int | None:
@@ -186,6 +209,14 @@ class FileLooks:
                 if base == pattern.name or matches(pattern, file):
                     listing.add(normal_path(f"{namespace}{file.name}"), int(info.size), info.mtime_ns)
         return None
+
+    def _remote_log(self, path: str) -> list[tuple[str, int]]:
+        with self._systems.connected(path) as (system, place):
+            from pyarrow.fs import FileSelector
+
+            log = FileSelector(f"{place.rstrip('/')}/{_DELTA_LOG}", recursive=False)
+            infos = system.get_file_info(log)
+        return [(str(info.base_name), info.mtime_ns) for info in infos if info.mtime_ns is not None]
 
 
 def _walk(listing: _Listing, path: str, *, is_root: bool = False) -> Iterator[tuple[str, os.stat_result]]:

@@ -13,14 +13,25 @@ from lineage_service.errors import InvalidQueryError
 if TYPE_CHECKING:
     from lineage_service.triggering.learning.phases import Policy
 
-__all__ = ["AUDIT", "CONFIDENCE", "ERROR", "HORIZON", "TRAINING", "WITHIN", "Terms", "terms_of"]
+__all__ = [
+    "AUDIT",
+    "CONFIDENCE",
+    "ERROR",
+    "HORIZON",
+    "MOST_TRAINING",
+    "TRAINING",
+    "WITHIN",
+    "Terms",
+    "terms_of",
+]
 
 CONFIDENCE, ERROR, HORIZON, TRAINING, AUDIT, WITHIN = 0.95, "rows", 24, 100, 0.05, "10s"
 
 #: Errors by their names, and whether they are of one column. Those but `rmse` are shares.
 _OF_A_COLUMN = {"relative": True, "rmse": True, "class": True, "rows": False}
 _SHARES = frozenset(("relative", "rows", "class"))
-_MOST_HORIZON, _LEAST_TRAINING, _MOST_TRAINING = 200, 3, 5_000
+MOST_TRAINING = 5_000
+_MOST_HORIZON, _LEAST_TRAINING = 200, 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +82,8 @@ class Terms:
             (
                 "training",
                 self.training,
-                _LEAST_TRAINING <= self.training <= _MOST_TRAINING,
-                f"{_LEAST_TRAINING} to {_MOST_TRAINING} waves",
+                _LEAST_TRAINING <= self.training <= MOST_TRAINING,
+                f"{_LEAST_TRAINING} to {MOST_TRAINING} waves",
             ),
             ("audit", self.audit, 0 <= self.audit <= 1, "from 0 to 1"),
             ("within", self.within_s, 0 < self.within_s < math.inf, "above 0 seconds"),

@@ -6,6 +6,8 @@ beside the tables of applications, and is made with its first row.
 
 That the next wave is to be run is no row, but a second transaction, `run-next:KEY`: the number of the first
 answer that may say so, plus one. The first answer from there on whose reason is `ASKED` settles it.
+
+What is learned from past executions (`LEARNED`) is a row that is numbered as an answer is, and is none.
 """
 
 from __future__ import annotations
@@ -32,10 +34,13 @@ from lineage_service.store.errors import (
 from lineage_service.store.late_table import LateTable
 from lineage_service.store.location import StoreLocation
 
-__all__ = ["ASKED", "SeenInput", "Wave", "WaveHistory", "job_key"]
+__all__ = ["ASKED", "LEARNED", "SeenInput", "Wave", "WaveHistory", "job_key"]
 
 #: The reason of a wave that is run because somebody asked for it.
 ASKED = "asked"
+
+#: In place of a decision, and the reason: the row is no answer, but says what past executions have taught.
+LEARNED = "learned"
 
 _TABLE = "waves"
 #: In place of a decision: the row is no answer, but says the error of one.
@@ -170,7 +175,7 @@ class WaveHistory:
         waves = [_wave(row) for row in self._rows(key) if row["job"] == job]
         learned = self._learned(key, [wave.number for wave in waves if wave.bound is not None])
         labels = sorted(
-            self._rows(key, ("number", "time", "error"), labels=True), key=lambda row: row["time"]
+            self._rows(key, ("number", "time", "error"), kind=_LABEL), key=lambda row: row["time"]
         )
         said = {row["number"]: row["error"] for row in labels}
         errors = {number: error for wave in waves for number, error in wave.errors.items()} | said
@@ -184,6 +189,14 @@ class WaveHistory:
             for wave in waves
         ]
         return sorted(with_errors, key=lambda wave: wave.number)
+
+    def lessons(self, job: str) -> list[Wave]:
+        """What past executions have taught: rows with `learned` that are no answers, in their order.
+
+        Raises StoreUnavailableError.
+        """
+        rows = self._rows(job_key(job), (*_COLUMNS, "learned"), kind=LEARNED)
+        return sorted((_wave(row) for row in rows if row["job"] == job), key=lambda wave: wave.number)
 
     def versions(self, most: int) -> dict[str, int]:
         """Of at most so many jobs, those that were asked about last: their key, and what differs from an
@@ -276,8 +289,9 @@ class WaveHistory:
         return {row["number"]: row["learned"] for row in rows}
 
     def _rows(
-        self, key: str, names: Sequence[str] = _COLUMNS, *, labels: bool = False, since: int = 0
+        self, key: str, names: Sequence[str] = _COLUMNS, *, kind: str | None = None, since: int = 0
     ) -> list[dict[str, Any]]:
+        """Of the answers, or of the rows of a kind that are none."""
         uris = self._table.files(key, None)
         if not uris:
             return []
@@ -285,8 +299,9 @@ class WaveHistory:
             files = self._location.files(_TABLE, uris)
         with translated_read_errors():
             stored = pyarrow.dataset.dataset(files, schema=_SCHEMA, format="parquet")
-            is_label = pc.field("decision") == _LABEL
-            chosen = (is_label if labels else ~is_label) & (pc.field("number") >= since)
+            decision = pc.field("decision")
+            of_kind = ~decision.isin([_LABEL, LEARNED]) if kind is None else decision == kind
+            chosen = of_kind & (pc.field("number") >= since)
             table = stored.to_table(columns=list(names), filter=chosen)
             rows: list[dict[str, Any]] = table.to_pylist()
         return rows

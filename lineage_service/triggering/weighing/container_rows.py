@@ -98,12 +98,15 @@ class RowReader:
             reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
             raise UnreadRowsError(f"the rows of {path} cannot be read: {reason}") from None
         try:
-            if FileLooks(self._systems, self._seconds).at(path).digest != look.digest:
+            if not self._is_as_seen(FileLooks(self._systems, self._seconds).at(path), look):
                 raise UnreadRowsError(f"{path} was written while it was read")
         except LookError as error:
             raise UnreadRowsError(str(error)) from None
         counts = [(file, part.num_rows) for file, part in parts.items() if part.num_columns]
         return _flat(table).replace_schema_metadata({_FILES: json.dumps(counts)})
+
+    def _is_as_seen(self, now: FileLook, look: FileLook) -> bool:
+        return now.digest == look.digest
 
     def _of_delta(self, path: str, version: int) -> pa.Table:
         from deltalake import DeltaTable

@@ -221,6 +221,10 @@ class KeptPairs:
         self._table.join_files(job)
         return count
 
+    def remove(self, job: str, first: int, until: int) -> None:
+        """The pairs of the steps from this one on, before that one."""
+        self._table.delete_rows(job, f"step >= {first} AND step < {until}")
+
     def forget(self, job: str) -> None:
         """Remove all of a job, its files as well."""
         self._table.delete(job)

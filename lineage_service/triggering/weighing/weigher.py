@@ -10,7 +10,7 @@ their executions teach, too. What cannot be read or compared is run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -27,7 +27,7 @@ from lineage_service.triggering.learning.feature_choice import names_without
 from lineage_service.triggering.learning.forest import TriggerExtraError
 from lineage_service.triggering.learning.phases import APPLICATION, Policy, Progress, Verdict
 from lineage_service.triggering.learning.terms import Terms
-from lineage_service.triggering.waves.wave_history import Wave, WaveHistory, job_key
+from lineage_service.triggering.waves.wave_history import LEARNED, Wave, WaveHistory, job_key
 from lineage_service.triggering.weighing.container_rows import RowReader, UnreadRowsError, container_of
 from lineage_service.triggering.weighing.element_plans import elements_by_plan, planned_inputs
 from lineage_service.triggering.weighing.execution_labels import ExecutionLabels, Impacts, can_fit
@@ -36,7 +36,7 @@ from lineage_service.triggering.weighing.experience import Experience, Step, exp
 from lineage_service.triggering.weighing.kept_elements import KeptElements, KeptPairs, Pair
 from lineage_service.triggering.weighing.pair_features import between, kept_inputs, seen_input
 
-__all__ = ["Weighed", "Weigher", "last_experience"]
+__all__ = ["Weighed", "Weigher", "last_experience", "progress_in_words"]
 
 #: Reasons for answers that a model gives, or is to give.
 REASONS = (
@@ -78,7 +78,7 @@ class Weigher:
         terms = evidence.question.terms
         assert terms is not None
         reader = RowReader(terms.within_s, self._tables)
-        learned, why = self._state(evidence, terms), ""
+        learned, why = self.state(evidence, terms), ""
         errors: Mapping[int, float] = {}
         verdict = None
         try:
@@ -107,10 +107,31 @@ class Weigher:
             errors=errors,
         )
 
+    def after_past(
+        self, learned: Experience, evidence: Evidence, terms: Terms, reader: RowReader
+    ) -> Experience:
+        """With one more step: an execution that is over, as if it had been asked about and was run.
+
+        `evidence` is as of then: looks at what it read and wrote, and one wave with the number of the step.
+        Raises InvalidQueryError for terms that do not fit the data, UnreadRowsError, KeyError.
+        """
+        assert evidence.last is not None
+        number = evidence.waves[-1].number
+        learned, step, _ = self._change(learned, evidence, evidence.last, terms, reader, number)
+        run = Verdict(run=True, reason=LEARNED, phase=learned.progress.phase)
+        learned, _ = self._labels.after(learned.after_verdict(step, run), evidence, terms, reader)
+        return learned
+
+    def tested(self, learned: Experience, evidence: Evidence) -> Experience:
+        """In charge, if a test is due and is passed."""
+        return self._labels.tested(learned, evidence, learned.executions()[-1].step)
+
     # -- where the job is ----------------------------------------------------------------------------
 
-    def _state(self, evidence: Evidence, terms: Terms) -> Experience:
-        kept = last_experience(evidence.waves)
+    def state(self, evidence: Evidence, terms: Terms) -> Experience:
+        """What was learned until now, as far as it counts for these terms."""
+        lessons = self._history.lessons(evidence.question.job)
+        kept = last_experience([*evidence.waves, *lessons])
         policy, digest = terms.policy(), terms.digest()
         if kept is None:
             return Experience(terms=digest, policy=policy)
@@ -248,12 +269,13 @@ class Weigher:
         return answer, verdict
 
 
-def last_experience(waves: Sequence[Wave]) -> tuple[Wave, Experience] | None:
-    """Of these answers in their order, the last one with what was learned until it.
+def last_experience(waves: Iterable[Wave]) -> tuple[Wave, Experience] | None:
+    """Of these answers and lessons, in any order, the last one with what was learned until it.
 
     None: there is none, or another version has written it.
     """
-    newest = next((wave for wave in reversed(waves) if wave.learned is not None), None)
+    teaching = (wave for wave in waves if wave.learned is not None)
+    newest = max(teaching, key=lambda wave: wave.number, default=None)
     if newest is None:
         return None
     try:
@@ -289,6 +311,14 @@ def _reason(
     if verdict.probability is not None and verdict.probability < (verdict.threshold or 0):
         return CLOSER, f"{verdict.reason} · {shown}"
     return PROBABLE, f"{verdict.reason} · {shown}"
+
+
+def progress_in_words(progress: Progress, policy: Policy) -> str:
+    """Where a job is, without any wave."""
+    if progress.phase == APPLICATION:
+        return f"a threshold holds, {progress.threshold:g}: {_shown(progress, policy)}"
+    text = _training(progress, policy)
+    return text if can_fit() else f"{TriggerExtraError()}; {text}"
 
 
 def _training(progress: Progress, policy: Policy) -> str:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from lineage_service.cli import trigger
 from lineage_service.triggering import decisions
-from lineage_service.triggering.certain import certain
+from lineage_service.triggering.certain import answers
 from lineage_service.triggering.weighing import weigher
 
 PAGE = (Path(__file__).parents[4] / "docs" / "triggering.md").read_text(encoding="utf-8")
 
 
 def test_every_reason_is_documented() -> None:
-    code = Path(certain.__file__).read_text() + Path(decisions.__file__).read_text()
-    reasons = set(re.findall(r'_run\(\s*"(\w+)"', code)) | {certain.CHANGED, certain.UNCHANGED}
+    code = Path(answers.__file__).read_text() + Path(decisions.__file__).read_text()
+    reasons = set(re.findall(r'_run\(\s*"(\w+)"', code)) | {answers.CHANGED, answers.UNCHANGED}
     reasons |= set(re.findall(r'_run\(\s*"(\w+)" if [\w.]+ else "(\w+)"', code)[0])
     reasons |= {"unavailable", "error", *weigher.REASONS}
     table = PAGE.partition("## Reasons")[2].partition("\n\n**")[0]
