@@ -199,30 +199,34 @@ class RecordRowGroups:
 
     def of(self, node: int) -> list[RecordRowGroup]:
         """Those that may speak of a node. Raises StoreUnavailableError when a file is gone or damaged."""
-        return self._within((node, node))[0]
+        extents, at = self._within((node, node))
+        groups: list[RecordRowGroup] = extents.holders[at].tolist()
+        return groups
 
     def near(self, node: int, run: int, positions: Integers) -> list[RecordRowGroup]:
         """Those that may speak of records at ascending positions of a run; first those that probably do.
 
         Raises StoreUnavailableError when a file is gone or damaged.
         """
-        groups, lows, highs = self._within((node, node), (run, run), (int(positions[0]), int(positions[-1])))
+        extents, at = self._within((node, node), (run, run), (int(positions[0]), int(positions[-1])))
+        groups: list[RecordRowGroup] = extents.holders[at].tolist()
         if len(groups) < 2:
             return groups
-        runs = zip(lows[1].tolist(), highs[1].tolist(), strict=True)
+        runs = zip(extents.lows[1, at].tolist(), extents.highs[1, at].tolist(), strict=True)
         odds = [(run not in bounds, bounds[1] - bounds[0]) for bounds in runs]  # those of few runs hold them
         return [groups[index] for index in sorted(range(len(groups)), key=odds.__getitem__)]
 
-    def _within(self, *asked: tuple[int, int]) -> tuple[list[RecordRowGroup], Integers, Integers]:
-        """Those that may hold values between bounds of the first of `_BOUNDED`, and their own bounds."""
+    def _within(self, *asked: tuple[int, int]) -> tuple[_Extents, Integers]:
+        """Those row groups that may hold values between bounds of the first of `_BOUNDED`."""
         first, last = np.array(asked, np.int64).T[:, :, np.newaxis]
         while True:
             extents = self._extents
             may_hold = (extents.lows[: len(asked)] <= last) & (extents.highs[: len(asked)] >= first)
             at = may_hold.all(axis=0).nonzero()[0]
-            if not extents.are_files[at].any():
-                return extents.holders[at].tolist(), extents.lows[:, at], extents.highs[:, at]
-            self._open(extents, at[extents.are_files[at]])
+            files = at[extents.are_files[at]]
+            if not len(files):
+                return extents, at
+            self._open(extents, files)
 
     def _open(self, extents: _Extents, files: Integers) -> None:
         """Replace files by their row groups. Where another thread has replaced some, it is looked again."""
