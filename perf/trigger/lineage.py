@@ -6,12 +6,12 @@ same features of it. The zones that are 0 are those that the step over the refer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from lineage_service.triggering.changes.changed_elements import Elements, difference
+from lineage_service.triggering.changes.changed_elements import Changes, Elements
 from lineage_service.triggering.changes.impact import Features
 from lineage_service.triggering.dependence.lineage_features import PREFIX, Lineage, lineage_features
 from lineage_service.triggering.dependence.read_rows import Codes, ReadRows
@@ -19,7 +19,7 @@ from lineage_service.triggering.dependence.relation import Relation
 from lineage_service.triggering.learning.feature_choice import feature_choice
 from lineage_service.triggering.learning.phases import Policy
 from perf.trigger import air_quality, waves
-from perf.trigger.waves import Job
+from perf.trigger.waves import Further, Job
 
 WORKFLOW = "air quality with lineage"
 #: Numbers that are the same for every execution: detectors neither come nor go.
@@ -42,16 +42,16 @@ def jobs(count: int, horizon: int, seed: int) -> list[Job]:
     ]
 
 
-def _further(detectors: Sequence[Elements], outputs: Sequence[Elements]) -> Callable[[int, int], Features]:
+def _further(detectors: Sequence[Elements], outputs: Sequence[Elements]) -> Further:
     relation = _relation(len(outputs[0]))
     nothing = Codes((), np.zeros((0, 0), np.uint64))
     ends = np.array([0, air_quality.DETECTORS])
     rows = ReadRows(("/detectors",), ends, detectors[0].keys, _ROWS[:0], nothing)
 
-    def further(reference: int, wave: int) -> Features:
-        then, now = detectors[reference], detectors[wave]
-        lineage = Lineage(rows, relation, None, outputs[reference].values[:, 0])
-        return lineage_features(["concentration"], lineage, then, difference(then, now), nothing).features
+    def further(reference: int, wave: int, changes: Changes) -> Features:
+        then, written = detectors[reference], outputs[reference].values[:, 0]
+        lineage = Lineage(rows, relation, None, then, written)
+        return lineage_features(["concentration"], lineage, changes, nothing).features
 
     return further
 

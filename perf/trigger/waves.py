@@ -16,6 +16,8 @@ from lineage_service.triggering.learning.training_pairs import TrainingPairs, Wa
 
 #: What is known of the time of a wave.
 Clock = Callable[[int], Features]
+#: More features of the changes between a reference and a wave.
+Further = Callable[[int, int, Changes], Features]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +66,9 @@ def seen(
     inputs: Sequence[Elements],
     horizon: int,
     clock: Clock,
-    further: Callable[[int, int], Features] | None = None,
+    further: Further | None = None,
 ) -> Seen:
-    """Of an input that is replaced by each wave. `further`: more features of (reference, wave)."""
+    """Of an input that is replaced by each wave."""
     levels = [impact.level(wave) for wave in inputs]
 
     def between(reference: int, wave: int) -> Changes:
@@ -76,7 +78,12 @@ def seen(
 
 
 def seen_changes(
-    columns: Sequence[str], changes: Sequence[Changes], levels: Sequence[Level], horizon: int, clock: Clock
+    columns: Sequence[str],
+    changes: Sequence[Changes],
+    levels: Sequence[Level],
+    horizon: int,
+    clock: Clock,
+    further: Further | None = None,
 ) -> Seen:
     """Of an input that is known by what each wave changed: `changes[0]` is not looked at."""
     recent: dict[int, Changes] = {}
@@ -91,7 +98,7 @@ def seen_changes(
             recent[wave - 1], newest = changes[wave], wave
         return recent[reference]
 
-    return _seen(columns, levels, horizon, clock, between)
+    return _seen(columns, levels, horizon, clock, between, further)
 
 
 def _seen(
@@ -100,7 +107,7 @@ def _seen(
     horizon: int,
     clock: Clock,
     between: Callable[[int, int], Changes],
-    further: Callable[[int, int], Features] | None = None,
+    further: Further | None = None,
 ) -> Seen:
     pairs: list[tuple[int, int]] = []
     rows: list[Numbers] = []
@@ -118,7 +125,7 @@ def _seen(
                 impact.features(columns, changes, levels[reference], levels[wave], since),
                 impact.age(wave - reference, float(wave - reference)),
                 clock(wave),
-                *(() if further is None else (further(reference, wave),)),
+                *(() if further is None else (further(reference, wave, changes),)),
             )
             names = features.names
             pairs.append((reference, wave))

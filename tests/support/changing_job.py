@@ -31,7 +31,8 @@ JOB = "means"
 REGIONS, DETECTORS = 4, 40
 _HOUR_NS = 3_600 * 10**9
 COLUMNS = [{"name": "detector", "type": "string"}, {"name": "reading", "type": "double"}]
-MEANS = [{"name": "region", "type": "string"}, {"name": "mean", "type": "double"}]
+REGION = {"name": "region", "type": "string"}
+MEANS = [REGION, {"name": "mean", "type": "double"}]
 
 
 @dataclass
@@ -54,7 +55,8 @@ class Clock:
 @dataclass
 class ChangingJob:
     """`readings` (detectors) are what the input says now; `weather` moves them. `has_flows`: its lineage says
-    which detectors went into which means.
+    which detectors went into which means. Detectors that are added to the first ones are of one region after
+    the other; `has_regions`: the input says of which.
     """
 
     folder: Path
@@ -64,6 +66,7 @@ class ChangingJob:
     asked: int = 0
     outputs: list[np.ndarray[Any, Any]] = field(default_factory=list)
     has_flows: bool = False
+    has_regions: bool = False
 
     def __post_init__(self) -> None:
         self.store = DeltaFlowStore(self.folder / "flows")
@@ -82,12 +85,24 @@ class ChangingJob:
         return self.folder / "job.py"
 
     def means(self) -> np.ndarray[Any, Any]:
-        return self.readings.reshape(REGIONS, -1).mean(axis=1)
+        return np.array([self.readings[of].mean() for of in self.detectors()])
+
+    def detectors(self) -> list[np.ndarray[Any, Any]]:
+        """Of each region."""
+        at = np.arange(len(self.readings))
+        region = np.where(at < DETECTORS, at // (DETECTORS // REGIONS), at % REGIONS)
+        return [np.flatnonzero(region == one) for one in range(REGIONS)]
 
     def write_input(self) -> None:
         self.clock.hour()
-        rows = [(f"d{at}", f"{value!r}") for at, value in enumerate(self.readings.tolist())]
-        self._write(self.input, ("detector", "reading"), rows)
+        rows: list[tuple[str, ...]] = [
+            (f"d{at}", f"{value!r}") for at, value in enumerate(self.readings.tolist())
+        ]
+        header: tuple[str, ...] = ("detector", "reading")
+        if self.has_regions:
+            region = {int(at): f"r{number}" for number, of in enumerate(self.detectors()) for at in of}
+            rows, header = [(*row, region[at]) for at, row in enumerate(rows)], (*header, "region")
+        self._write(self.input, header, rows)
 
     def _write(self, path: Path, header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
         path.parent.mkdir(exist_ok=True)
@@ -127,7 +142,7 @@ class ChangingJob:
             name="Scan csv",
             description=str(self.input.parent),
             dataset=dataset(str(self.input.parent), "csv+header"),
-            schema=COLUMNS,
+            schema=[*COLUMNS, REGION] if self.has_regions else COLUMNS,
         )
         job.tell(
             contract.PARTITIONS,
@@ -148,11 +163,14 @@ class ChangingJob:
             str(self.output), [parent], schema=MEANS, dataset=dataset(str(self.output), "csv+header")
         )
         if self.has_flows:
-            size = DETECTORS // REGIONS
-            columns = {"count": [size] * REGIONS, "in": list(range(DETECTORS))}
+            detectors = self.detectors()
+            columns = {
+                "count": [len(of) for of in detectors],
+                "in": [int(at) for of in detectors for at in of],
+            }
             gathered = block(1, 0, contract.GATHER, columns, node=parent, application_id=job.application_id)
             self.store.write_flows(flow_batch(f"flows/{job.application_id}", messages(gathered)))
-            job.run(read, [parent, sink], DETECTORS, REGIONS, action=sink, attempt=1, blocks=1)
+            job.run(read, [parent, sink], len(self.readings), REGIONS, action=sink, attempt=1, blocks=1)
         job.tell(
             contract.PARTITIONS,
             node=sink,

@@ -29,10 +29,12 @@ from lineage_service.triggering.changes.impact import LARGEST, Features
 from lineage_service.triggering.dependence.read_rows import finite
 from lineage_service.triggering.dependence.relation import Relation
 
-__all__ = ["largest", "reach", "reach_names"]
+__all__ = ["error_of", "largest", "ratios_of", "reach", "reach_names", "sums_of", "times"]
 
 #: Outputs by what they are now: all, those that are zero, and the others.
 _KINDS = ("", "_of_zeros", "_of_others")
+#: Of features that are not known where the numbers of outputs are not.
+_OF_WRITTEN = ("_of_zeros_", "_of_others_", ".moved_error_", ".rising", ".falling")
 _LARGEST, _EXTENT = ("most", "mean", "90"), ("least", "mean", "most")
 
 
@@ -67,9 +69,14 @@ def reach(
     `written` (outputs): the number of each output of the last execution; None: they are not known.
     """
     changed = changed & relation.walked
-    hits = changed[relation.row]
     zeros = None if written is None else written == 0
-    inputs, changed_inputs = _sums(relation, np.ones(relation.rows)), _sums(relation, changed.astype(float))
+    if not changed.any():  # most often rows are added only
+        return _of_no_change(columns, written)
+    hits = changed[relation.row]
+    inputs, changed_inputs = (
+        sums_of(relation, np.ones(relation.rows)),
+        sums_of(relation, changed.astype(float)),
+    )
     live = np.zeros(relation.rows, bool)
     live[relation.row[hits]] = True
     values: list[float] = [
@@ -79,8 +86,8 @@ def reach(
     ]
     for column in range(len(columns)):
         old, new = then[:, column], np.where(changed, now[:, column], then[:, column])
-        difference, whole = new - old, _sums(relation, np.maximum(np.abs(old), np.abs(new)))
-        distance, push = _sums(relation, np.abs(difference)), _sums(relation, difference)
+        difference, whole = new - old, sums_of(relation, np.maximum(np.abs(old), np.abs(new)))
+        distance, push = sums_of(relation, np.abs(difference)), sums_of(relation, difference)
         for chosen in _kinds(relation.outputs, zeros):
             if chosen is None:
                 values += [np.nan] * (len(_LARGEST) + 1 + len(_EXTENT))
@@ -89,8 +96,14 @@ def reach(
             net = _shares(push[chosen], whole[chosen])
             together = _shares(np.abs(push[chosen]).sum(keepdims=True), whole[chosen].sum(keepdims=True))
             values += [*largest(mass), float(together[0]), *_extent(net)]
-        values += _moved(_sums(relation, old), _sums(relation, new), inputs, written)
+        values += _moved(sums_of(relation, old), sums_of(relation, new), inputs, written)
     return Features(reach_names(columns), np.array(values, np.float64))
+
+
+def _of_no_change(columns: Sequence[str], written: Numbers | None) -> Features:
+    names = reach_names(columns)
+    is_known = [written is not None or not any(part in name for part in _OF_WRITTEN) for name in names]
+    return Features(names, np.where(is_known, 0.0, np.nan))
 
 
 def largest(numbers: Numbers) -> tuple[float, float, float]:
@@ -115,34 +128,33 @@ def _moved(old: Numbers, new: Numbers, inputs: Numbers, written: Numbers | None)
     was, remains = old / np.maximum(inputs, 1), new / np.maximum(inputs, 1)
     low, high = was[~zeros].min(initial=np.inf), was[zeros].max(initial=-np.inf)
     is_threshold = zeros.any() and not zeros.all() and high < low
-    moved = np.where(zeros, 0.0, _times(written, _ratios(new, old)))
+    moved = np.where(zeros, 0.0, times(written, ratios_of(new, old)))
     if not is_threshold:
-        error = _relative_error(written, moved)
+        error = error_of(written, moved)
         return [error, error, 0.0, 0.0]
     # What an output that was 0 is worth beyond the threshold: as the others are for their means.
-    scale = float(np.median(_ratios(written[~zeros], was[~zeros])))
-    beyond = np.where(zeros, _times(remains, np.array(scale)), moved)
+    scale = float(np.median(ratios_of(written[~zeros], was[~zeros])))
+    beyond = np.where(zeros, times(remains, np.array(scale)), moved)
     errors = [  # at `high` itself outputs were 0
-        _relative_error(written, np.where(is_beyond, beyond, 0.0))
-        for is_beyond in (remains >= low, remains > high)
+        error_of(written, np.where(is_beyond, beyond, 0.0)) for is_beyond in (remains >= low, remains > high)
     ]
     rising, falling = zeros & (remains >= low), ~zeros & (remains <= high)
     return [*errors, float(rising.mean()), float(falling.mean())]
 
 
-def _ratios(numbers: Numbers, of: Numbers) -> Numbers:
+def ratios_of(numbers: Numbers, of: Numbers) -> Numbers:
     """1 where the second is 0."""
     with np.errstate(over="ignore"):
         ratios: Numbers = np.where(of != 0, numbers / np.where(of != 0, of, 1), 1.0)
     return np.clip(ratios, -LARGEST, LARGEST)
 
 
-def _times(one: Numbers, other: Numbers) -> Numbers:
+def times(one: Numbers, other: Numbers) -> Numbers:
     with np.errstate(over="ignore"):
         return np.clip(one * other, -LARGEST, LARGEST)
 
 
-def _relative_error(stale: Numbers, correct: Numbers) -> float:
+def error_of(stale: Numbers, correct: Numbers) -> float:
     """Eq. 3, as `output_error` has it, of outputs that are on both sides."""
     size = np.maximum(np.abs(stale), np.abs(correct))
     largest = float(size.max(initial=0.0))
@@ -159,7 +171,7 @@ def _kinds(outputs: int, zeros: Flags | None) -> Iterator[Flags | None]:
     yield None if zeros is None else ~zeros
 
 
-def _sums(relation: Relation, of_rows: Numbers) -> Numbers:
+def sums_of(relation: Relation, of_rows: Numbers) -> Numbers:
     """Of each output the sum over its rows."""
     sums = np.bincount(relation.output, of_rows[relation.row], relation.outputs)
     return np.asarray(sums, np.float64)

@@ -28,12 +28,22 @@ from lineage_service.triggering.changes.changed_elements import (
 )
 from lineage_service.triggering.changes.impact import LARGEST
 
-__all__ = ["NOT_KEPT", "Codes", "Integers", "ReadRows", "chosen_by_key", "codes_of", "finite", "read_rows"]
+__all__ = [
+    "MOST_SAMPLED",
+    "NOT_KEPT",
+    "Codes",
+    "Integers",
+    "ReadRows",
+    "chosen_by_key",
+    "codes_of",
+    "finite",
+    "read_rows",
+]
 
 Integers = npt.NDArray[np.int64]
 
 #: Rows whose columns are kept to learn from.
-MOST_SAMPLED = 1 << 17
+MOST_SAMPLED = 1 << 18
 #: The keys that are kept of many are the smallest.
 NOT_KEPT = np.uint64((1 << 64) - 1)
 
@@ -85,18 +95,18 @@ class ReadRows:
     def changed(self, changes: Changes) -> Flags:
         """Which rows changed or were removed. Of equal rows, all: which of them is gone cannot be said."""
         stayed = changes.keys[~changes.added]
-        return self._placed(stayed, np.ones((len(stayed), 1)))[:, 0] > 0
+        return self.placed(stayed, np.ones((len(stayed), 1)))[:, 0] > 0
 
     def numbers(self, elements: Elements) -> Numbers:
         """(rows, columns): the numbers of each row, by a state of elements; 0 where it has none."""
-        return self._placed(elements.keys, finite(elements.values))
+        return self.placed(elements.keys, finite(elements.values))
 
     def changed_numbers(self, changes: Changes) -> Numbers:
         """(rows, columns): the numbers now of rows that changed, 0 of those that are gone, and of others."""
         stayed = ~changes.added
-        return self._placed(changes.keys[stayed], finite(changes.new[stayed]))
+        return self.placed(changes.keys[stayed], finite(changes.new[stayed]))
 
-    def _placed(self, keys: Keys, values: Numbers) -> Numbers:
+    def placed(self, keys: Keys, values: Numbers) -> Numbers:
         """Numbers of elements with ascending keys, at all rows of each; 0 at those of others."""
         own, element = self._elements
         at = own.searchsorted(keys)

@@ -1,8 +1,8 @@
 """The lineage of earlier executions, walked when a pair of waves needs it: which rows went where.
 
-Nothing of it is kept but which rows of files the elements of a wave were (`kept_elements`): flows are in the
-flow store, and a walk takes less time than a second for a million rows. What takes longer than there is time,
-or is not known, is left out: then its features are not known.
+Nothing of it is kept but which rows of files the elements of a wave were, and hashes of their values in some
+columns (`kept_elements`): flows are in the flow store, and a walk takes less time than a second for a million
+rows. What takes longer than there is time, or is not known, is left out: then its features are not known.
 """
 
 from __future__ import annotations
@@ -21,8 +21,15 @@ from lineage_service.tracing.model.summaries import Receipts
 from lineage_service.tracing.query.open_applications import OpenApplications, Opened
 from lineage_service.triggering.changes.changed_elements import Numbers
 from lineage_service.triggering.dependence.lineage_features import Lineage
-from lineage_service.triggering.dependence.read_rows import NOT_KEPT, Codes, ReadRows
+from lineage_service.triggering.dependence.read_rows import (
+    MOST_SAMPLED,
+    NOT_KEPT,
+    Codes,
+    ReadRows,
+    chosen_by_key,
+)
 from lineage_service.triggering.dependence.relation import relation_of, rows_of_outputs
+from lineage_service.triggering.dependence.routes import learned
 from lineage_service.triggering.weighing.element_plans import Plan
 from lineage_service.triggering.weighing.experience import Step
 from lineage_service.triggering.weighing.kept_elements import KeptContainer
@@ -76,11 +83,13 @@ class ExecutionLineages:
         written = self._written(opened, sinks, [one for one in kept if one.is_output], outputs)
         lineages: dict[str, Lineage] = {}
         for container in inputs:
-            relation = relation_of(opened, sinks, _rows(container), self._files, self._check)
+            rows = _rows(container)
+            relation = relation_of(opened, sinks, rows, self._files, self._check)
             if isinstance(relation, str):
                 logger.info("the lineage of %s is not used: %s", container.path, relation)
                 continue
-            lineages[container.path] = Lineage(_rows(container), relation, None, written)
+            routing = None if container.codes is None else learned(rows, relation)
+            lineages[container.path] = Lineage(rows, relation, routing, container.elements, written)
         return lineages
 
     def _written(
@@ -118,4 +127,9 @@ def _rows(container: KeptContainer) -> ReadRows:
     firsts = np.cumsum([0, *(count for _, count in container.files)], dtype=np.int64)
     paths = tuple(normal_path(path) for path, _ in container.files)
     keys = np.where(container.places < 0, NOT_KEPT, container.elements.keys[container.places])
-    return ReadRows(paths, firsts, keys, _NO_ROWS, _NO_CODES)
+    if container.codes is None:
+        return ReadRows(paths, firsts, keys, _NO_ROWS, _NO_CODES)
+    followed = np.flatnonzero(container.places >= 0)
+    sampled = followed[chosen_by_key(keys[followed], MOST_SAMPLED)]
+    codes = Codes(container.codes.names, container.codes.values[container.places[sampled]])
+    return ReadRows(paths, firsts, keys, sampled, codes)

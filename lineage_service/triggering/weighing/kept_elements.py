@@ -25,7 +25,9 @@ from lineage_service.store.late_table import LateTable
 from lineage_service.store.location import StoreLocation
 from lineage_service.triggering.changes.changed_elements import Elements, Numbers
 from lineage_service.triggering.changes.impact import QUANTILES, Features, Impact, Level
+from lineage_service.triggering.dependence.read_rows import Codes
 from lineage_service.triggering.learning.training_pairs import TrainingPairs
+from lineage_service.triggering.weighing.element_plans import Places
 
 __all__ = ["KeptContainer", "KeptElements", "KeptPairs", "Pair"]
 
@@ -42,8 +44,13 @@ _ELEMENTS = pa.schema(
         ("impact", _NUMBERS),
         ("files", pa.string()),
         ("places", pa.list_(pa.int32())),
+        ("coded", pa.string()),
+        ("coded_values", pa.list_(pa.int64())),
+        ("codes", pa.list_(pa.int16())),
     ]
 )
+#: Tables of earlier versions lack these.
+_LATER = ("coded", "coded_values", "codes")
 _PAIRS = pa.schema(
     [
         ("key", pa.string()),
@@ -58,8 +65,8 @@ _PAIRS = pa.schema(
 #: What a pair is by, and what is known of it.
 _ENTRY = ("reference", "step", "number", "error")
 _TRIES = 20
-Places = npt.NDArray[np.int32]
 _NO_PLACES: Places = np.zeros(0, np.int32)
+_NO_VALUES, _NO_CODES = np.zeros(0, np.int64), np.zeros(0, np.int16)
 #: Pairs of a job are joined into one file after so many commits, and files of elements that went are removed.
 _JOINED = 50
 
@@ -69,7 +76,8 @@ class KeptContainer:
     """One input or output at a wave. `level` and `impact`, which is from the wave before, are of inputs.
 
     `files` are those that were read, each with how many rows it had; `places` say of each row which of the
-    elements it is, -1 if of none that are kept. Without files, nothing is known of rows.
+    elements it is, -1 if of none that are kept. Without files, nothing is known of rows. `codes` are of the
+    elements of an input; None: an earlier version did not keep them.
     """
 
     path: str
@@ -79,6 +87,7 @@ class KeptContainer:
     impact: Impact | None = None
     files: tuple[tuple[str, int], ...] = ()
     places: Places | None = None
+    codes: Codes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +107,7 @@ class KeptElements:
     def __init__(self, location: StoreLocation) -> None:
         """Raises StoreUnavailableError."""
         self._location, self._name = location, "wave_elements"
-        self._table = LateTable(location, self._name, _ELEMENTS, "key")
+        self._table = LateTable(location, self._name, _ELEMENTS, "key", _LATER)
 
     def new_part(self, job: str, step: int) -> str:
         """`job` is the key of one. Nobody else has the part."""
@@ -174,7 +183,9 @@ class KeptPairs:
             self._table.join_files(job)
 
     def of(self, job: str, said: Mapping[int, float]) -> TrainingPairs | None:
-        """Those whose errors are known, and that have the features of the newest; None: there are none.
+        """Those whose errors are known, with the features of the newest; None: there are none.
+
+        Those of an earlier version may lack some, which are then not known. Pairs with others are left out.
 
         `said` are errors by the numbers of answers, as people said them: they count for the pair that the
         answer was given upon. Raises StoreUnavailableError.
@@ -184,8 +195,12 @@ class KeptPairs:
         if not rows.num_rows:
             return None
         steps = rows.column("step").to_numpy()
-        newest = rows.column("names")[int(np.argmax(steps))].as_py()
-        rows = rows.filter(pc.equal(rows.column("names"), newest))
+        names = tuple(json.loads(rows.column("names")[int(np.argmax(steps))].as_py()))
+        fitting = {
+            text: _fitting(json.loads(text), names) for text in pc.unique(rows.column("names")).to_pylist()
+        }
+        kept = [text for text, columns in fitting.items() if columns is not None]
+        rows = rows.filter(pc.is_in(rows.column("names"), pa.array(kept, pa.string())))
         places: dict[tuple[int, int], int] = {}
         errors: dict[tuple[int, int], float] = {}
         entries = zip(*(rows.column(name).to_pylist() for name in _ENTRY), strict=True)
@@ -201,8 +216,7 @@ class KeptPairs:
         pairs = sorted(errors, key=lambda pair: (pair[1], pair[0]))
         if not pairs:
             return None
-        names = tuple(json.loads(newest))
-        features = rows.column("features").combine_chunks().flatten().to_numpy().reshape(-1, len(names))
+        features = _features(rows, fitting, len(names))
         references, waves = np.array(pairs, np.int64).T
         return TrainingPairs(
             names,
@@ -230,6 +244,23 @@ class KeptPairs:
         self._table.delete(job)
         with translated_errors(self._location.table(self._name)):
             self._location.remove_parts(self._name, f"key={job}")
+
+
+def _fitting(own: Sequence[str], names: Sequence[str]) -> list[int] | None:
+    """The places of own features among the names; None: it has another one."""
+    places = {name: at for at, name in enumerate(names)}
+    return [places[name] for name in own] if places.keys() >= set(own) else None
+
+
+def _features(rows: pa.Table, fitting: Mapping[str, list[int] | None], count: int) -> Numbers:
+    """(rows, count), NaN where a pair does not have it."""
+    features, texts = np.full((rows.num_rows, count), np.nan), rows.column("names")
+    for text, columns in fitting.items():
+        at = np.flatnonzero(pc.equal(texts, text).to_numpy())
+        if columns is not None and len(at):
+            values = rows.column("features").take(pa.array(at)).combine_chunks().flatten().to_numpy()
+            features[at[:, None], np.array(columns)] = values.reshape(len(at), len(columns))
+    return features
 
 
 def _append(table: LateTable, job: str, batch: pa.RecordBatch) -> int:
@@ -268,6 +299,7 @@ def _read(
 def _element_rows(rows: Sequence[tuple[str, KeptContainer]]) -> pa.RecordBatch:
     """Without a Python object for each element."""
     containers = [container for _, container in rows]
+    coded = [_coded(container.codes) for container in containers]
     return pa.RecordBatch.from_arrays(
         [
             pa.array([part for part, _ in rows]),
@@ -280,6 +312,9 @@ def _element_rows(rows: Sequence[tuple[str, KeptContainer]]) -> pa.RecordBatch:
             _lists([_impact_numbers(container.impact) for container in containers], pa.float64()),
             pa.array([json.dumps(container.files) for container in containers]),
             _lists([_NO_PLACES if one.places is None else one.places for one in containers], pa.int32()),
+            pa.array([description for description, _, _ in coded], pa.string()),
+            _lists([values for _, values, _ in coded], pa.int64()),
+            _lists([codes for _, _, codes in coded], pa.int16()),
         ],
         schema=_ELEMENTS,
     )
@@ -301,6 +336,31 @@ def _impact_numbers(impact: Impact | None) -> Numbers:
     return np.zeros(0) if impact is None else np.concatenate([impact.total, impact.relative])
 
 
+def _coded(codes: Codes | None) -> tuple[str | None, npt.NDArray[np.int64], npt.NDArray[np.int16]]:
+    """Names and numbers of values as JSON, all values, and which of its column's values each element has,
+    column by column.
+    """
+    if codes is None:
+        return None, np.zeros(0, np.int64), np.zeros(0, np.int16)
+    columns = [pa.array(column.copy().view(np.int64)).dictionary_encode() for column in codes.values.T]
+    values = [column.dictionary.to_numpy() for column in columns]
+    places = [column.indices.to_numpy().astype(np.int16) for column in columns]
+    names = json.dumps([(name, len(of)) for name, of in zip(codes.names, values, strict=True)])
+    return names, np.concatenate([_NO_VALUES, *values]), np.concatenate([_NO_CODES, *places])
+
+
+def _codes(row: pa.Table, elements: int) -> Codes | None:
+    """Of a table with one row."""
+    coded = row.column("coded")[0].as_py()
+    if coded is None:
+        return None
+    names, counts = zip(*json.loads(coded), strict=True) if coded != "[]" else ((), ())
+    values, codes = (row.column(name)[0].values.to_numpy() for name in ("coded_values", "codes"))
+    parts = np.split(values.view(np.uint64), np.cumsum(counts)[:-1]) if names else []
+    columns = [part[at] for part, at in zip(parts, codes.reshape(-1, elements), strict=True)]
+    return Codes(names, np.column_stack(columns) if columns else np.zeros((elements, 0), np.uint64))
+
+
 def _container(row: pa.Table) -> KeptContainer:
     """Of a table with one row."""
     path, is_output, columns = (row.column(name)[0].as_py() for name in ("path", "is_output", "columns"))
@@ -317,6 +377,7 @@ def _container(row: pa.Table) -> KeptContainer:
         impact=Impact(impact[:columns], impact[columns:]) if len(impact) else None,
         files=tuple((file, count) for file, count in files),
         places=places if files else None,
+        codes=_codes(row, len(keys)),
     )
 
 

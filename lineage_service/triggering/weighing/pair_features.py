@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 
@@ -13,11 +13,17 @@ import numpy as np
 import pyarrow as pa
 
 from lineage_service.triggering.changes import impact
-from lineage_service.triggering.changes.changed_elements import Elements, difference
+from lineage_service.triggering.changes.changed_elements import Elements, Keys, difference
 from lineage_service.triggering.changes.impact import Features, Impact
 from lineage_service.triggering.changes.output_error import ERRORS
-from lineage_service.triggering.dependence.lineage_features import Lineage, lineage_features
+from lineage_service.triggering.dependence.lineage_features import (
+    Lineage,
+    keys_of_new_rows,
+    lineage_features,
+)
+from lineage_service.triggering.dependence.read_rows import Codes
 from lineage_service.triggering.learning.terms import Terms
+from lineage_service.triggering.weighing.coded_columns import codes_of_elements
 from lineage_service.triggering.weighing.container_rows import files_of
 from lineage_service.triggering.weighing.element_plans import Plan, places_of
 from lineage_service.triggering.weighing.experience import Step
@@ -31,12 +37,19 @@ _LARGEST = 1e30
 
 
 def seen_input(
-    table: pa.Table, plan: Plan, elements: Elements, previous: KeptContainer | None
+    table: pa.Table,
+    plan: Plan,
+    elements: Elements,
+    previous: KeptContainer | None,
+    keys: Collection[str] = (),
 ) -> KeptContainer:
-    """As it is now, with its impact since the wave before."""
+    """As it is now, with its impact since the wave before. `keys` are those of the outputs."""
     level = impact.level(elements)
     since = None if previous is None else impact.impact(difference(previous.elements, elements), level)
-    return replace(seen(table, plan, elements), level=level, impact=since)
+    before = previous.codes.names if previous is not None and previous.codes is not None else ()
+    kept = seen(table, plan, elements)
+    codes = codes_of_elements(table, elements, kept.places, keys, before)
+    return replace(kept, level=level, impact=since, codes=codes)
 
 
 def seen(table: pa.Table, plan: Plan, elements: Elements) -> KeptContainer:
@@ -83,7 +96,8 @@ def between(
             [by_path[plan.path] for by_path in impacts if plan.path in by_path],
         )
         lineage = lineages.get(plan.path, "it is not known")
-        reached = lineage_features(plan.columns, lineage, before.elements, changes)
+        new = None if before.codes is None else _codes_of(after, keys_of_new_rows(plan.columns, changes))
+        reached = lineage_features(plan.columns, lineage, changes, new)
         own = impact.joined(own, reached.features)
         prefix = f"{plan.path}: " if len(plans) > 1 else ""
         parts.append(Features(tuple(f"{prefix}{name}" for name in own.names), own.values))
@@ -95,6 +109,14 @@ def between(
         impact.time_of(hour, moment.weekday() + hour / 24),
     )
     return Features(features.names, np.clip(features.values, -_LARGEST, _LARGEST))
+
+
+def _codes_of(container: KeptContainer, keys: Keys) -> Codes | None:
+    """Of some of its elements; None where they are not kept."""
+    if container.codes is None:
+        return None
+    at = container.elements.keys.searchsorted(keys)
+    return Codes(container.codes.names, container.codes.values[at])
 
 
 def error_between(

@@ -181,8 +181,10 @@ class Weigher:
                 learned = replace(learned.anew(at, "the inputs are other ones"), steps=())
             learned = replace(learned, plans=(*plans, *outputs))
         previous = kept_inputs(self._elements.of(learned.steps[-1].part)) if learned.steps else {}
+        of_outputs = {name for plan in outputs for name in plan.keys}
         containers = [
-            seen_input(tables[plan.path], plan, inputs[plan.path], previous.get(plan.path)) for plan in plans
+            seen_input(tables[plan.path], plan, inputs[plan.path], previous.get(plan.path), of_outputs)
+            for plan in plans
         ]
         step = Step(
             step=at,

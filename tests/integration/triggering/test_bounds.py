@@ -21,7 +21,7 @@ from lineage_service.triggering.waves.wave_history import WaveHistory, job_key
 from lineage_service.triggering.weighing import element_plans, execution_labels, execution_lineage, weigher
 from lineage_service.triggering.weighing.experience import Experience, experience_of_json
 from lineage_service.triggering.weighing.kept_elements import KeptPairs
-from tests.support.changing_job import JOB, ChangingJob, changing_job
+from tests.support.changing_job import DETECTORS, JOB, ChangingJob, changing_job
 
 #: A test of few waves, for a confidence that so few can show.
 QUICK: dict[str, Any] = {"training": 8, "confidence": 0.55, "horizon": 6}
@@ -307,6 +307,23 @@ def test_lineage_of_earlier_executions_says_how_far_outputs_moved(still: Still) 
     assert (columns["lineage.reach"] == 1).all()
     assert np.allclose(columns["lineage.reading.moved_error_low"], pairs.errors)
     assert (pairs.errors > 0).all()
+
+
+def test_values_that_are_kept_say_where_new_rows_will_go(still: Still) -> None:
+    """Each wave has eight detectors more. Their regions say which means move, and their readings how far."""
+    still.job.has_flows = still.job.has_regions = True
+    for wave in range(5):
+        more = still.chance.uniform(20, 80, 8 * wave)
+        still.base = np.concatenate([still.base[:DETECTORS], more])
+        still.wave()
+    pairs = KeptPairs(still.job.store.location).of(job_key(JOB), {})
+    assert pairs is not None
+    columns = dict(zip(pairs.names, pairs.features.T, strict=True))
+    assert (columns["lineage.routed_reach"] == 1).all()
+    assert (columns["lineage.unroutable"] == 0).all()
+    assert np.allclose(columns["lineage.routed_share_most"], [2 / 14, 4 / 16, 2 / 16])
+    assert np.allclose(columns["lineage.reading.routed_error_mean"], pairs.errors)
+    assert not np.allclose(columns["lineage.reading.moved_error_low"], pairs.errors)
 
 
 def test_of_many_rows_those_that_are_kept_are_followed(still: Still, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,7 +141,9 @@ def test_rows_are_related_to_what_was_made_of_them(name: str, run: Run, jar: Pat
         related[every[at]].add(numbers[row])
     assert related == {text: oracle(text) for text in every}
     numbers_written = np.array([float(every[at].split(",")[-1]) for at in output_rows.tolist()])
-    features_are_those_of_the_data(Lineage(rows, relation, learned(rows, relation), numbers_written), related)
+    then = elements(table(SALES), ["number"], ["amount"])
+    lineage = Lineage(rows, relation, learned(rows, relation), then, numbers_written)
+    features_are_those_of_the_data(lineage, related)
 
 
 def written(output: Path) -> dict[str, list[str]]:
@@ -156,8 +158,8 @@ def features_are_those_of_the_data(lineage: Lineage, related: Mapping[str, set[i
     """After one sale has become larger, one is gone, and one is new."""
     now = [(number, town, amount + 5 * (number == 11)) for number, town, amount in SALES if number != 12]
     now.append((100, "Wien", 30))
-    then, present = (elements(table(sales), ["number"], ["amount"]) for sales in (SALES, now))
-    known = lineage_features(["amount"], lineage, then, difference(then, present), codes_of(table([now[-1]])))
+    changes = difference(lineage.then, elements(table(now), ["number"], ["amount"]))
+    known = lineage_features(["amount"], lineage, changes, codes_of(table([now[-1]])))
     features = dict(
         zip(
             (name.removeprefix("lineage.") for name in known.features.names),

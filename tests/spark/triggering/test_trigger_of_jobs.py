@@ -192,6 +192,32 @@ def test_within_a_bound_the_flows_of_a_run_say_how_far_outputs_will_move(worksho
     assert (pairs.errors > 0).all()
 
 
+@pytest.mark.thorough
+def test_within_a_bound_new_rows_are_routed_to_the_outputs_of_their_values(workshop: Workshop) -> None:
+    """The table grows: each run reads five rows more, those of one region in new files."""
+    workshop.write("job.py", REGIONS_JOB)
+    terms = ["--bound", "0.1", "--error", "relative:total", "--key", "region", "--training", "20"]
+    regions = ["north", "south", "east"]
+    (workshop.folder / "readings").mkdir()
+    for wave in range(3):
+        of = [regions[at % 3] for at in range(18)] if not wave else [regions[wave]] * 5
+        rows = [(f"d{wave}-{at}", region, 20.0 + at) for at, region in enumerate(of)]
+        columns = zip(("detector", "region", "reading"), zip(*rows, strict=True), strict=True)
+        path = workshop.folder / "readings" / f"{wave}.parquet"
+        pq.write_table(pa.table({name: list(values) for name, values in columns}), path)
+        workshop.run("--wave", f"w{wave}", *terms)
+    workshop.trigger(*terms)
+    pairs = KeptPairs(workshop.store.location).of(job_key("takings"), {})
+    assert pairs is not None
+    columns_of = dict(zip(pairs.names, pairs.features.T, strict=True))
+    assert columns_of["lineage.live"].tolist() == [0]  # nothing that was there has changed
+    assert columns_of["lineage.routed_live"].tolist() == [1]
+    assert columns_of["lineage.routed_reach"] == pytest.approx(1 / 3)
+    assert columns_of["lineage.routed_share_most"] == pytest.approx(5 / 11)
+    assert columns_of["lineage.reading.routed_error_sum"] == pytest.approx(pairs.errors)
+    assert (pairs.errors > 0).all()
+
+
 def datasets(application: Application, kind: str) -> list[dict[str, Any]]:
     return [
         event["dataset"]

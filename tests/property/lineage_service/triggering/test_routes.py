@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from lineage_service.triggering.dependence.read_rows import ReadRows, codes_of, read_rows
 from lineage_service.triggering.dependence.relation import Relation
-from lineage_service.triggering.dependence.routes import ROUTING, Routing, learned, routed
+from lineage_service.triggering.dependence.routed_outputs import NewRows, routed, sums_of_rows
+from lineage_service.triggering.dependence.routes import Routing, learned
 
 Row = tuple[int, str, str]
 """Number, town, kind."""
@@ -33,8 +34,16 @@ def related(rows: Sequence[Row], outputs_of: Callable[[Row], Sequence[str]]) -> 
     return read_rows({"/in": table(rows)}, ["number"]), relation
 
 
-def features(routing: Routing | None, added: Sequence[Row], outputs: int) -> dict[str, float]:
-    return dict(zip(ROUTING, routed(routing, codes_of(table(added)), outputs).values.tolist(), strict=True))
+def features(routing: Routing | None, added: Sequence[Row], relation: Relation) -> dict[str, float]:
+    ones, nothing = np.ones(relation.rows), np.zeros((relation.rows, 0))
+    sums = sums_of_rows(relation, ones, nothing, nothing)
+    new = NewRows(codes_of(table(added)), np.zeros((len(added), 0)), np.ones(len(added)))
+    known = routed([], routing, new, sums, sums, None)
+    return {
+        name: value
+        for name, value in zip(known.names, known.values.tolist(), strict=True)
+        if "error" not in name
+    }
 
 
 ROWS = [(at, "GLWX"[at % 4], "ab"[at // 4 % 2]) for at in range(64)]
@@ -44,8 +53,8 @@ def test_the_column_of_a_group_decides_and_an_id_does_not() -> None:
     rows, relation = related(ROWS, lambda row: [row[1]])
     routing = learned(rows, relation)
     assert routing is not None
-    assert (routing.columns, routing.explains, routing.is_grouping) == (("town",), 1.0, True)
-    known = features(routing, [(100, "W", "a"), (101, "W", "b"), (102, "G", "a"), (103, "Y", "a")], 4)
+    assert (routing.columns, routing.is_grouping) == (("town",), True)
+    known = features(routing, [(100, "W", "a"), (101, "W", "b"), (102, "G", "a"), (103, "Y", "a")], relation)
     assert known["routed_live"] == 1
     assert known["routed_reach"] == 0.5
     assert np.isclose(known["routed_share_most"], 2 / 18)
@@ -58,7 +67,7 @@ def test_a_filter_and_a_group_decide_together() -> None:
     routing = learned(rows, relation)
     assert routing is not None
     assert set(routing.columns) == {"town", "kind"}
-    known = features(routing, [(100, "W", "a"), (101, "W", "b")], 4)
+    known = features(routing, [(100, "W", "a"), (101, "W", "b")], relation)
     assert (known["routed_live"], known["routed_reach"], known["unroutable"]) == (0.5, 0.25, 0)
 
 
@@ -66,22 +75,40 @@ def test_a_row_goes_to_all_outputs_of_its_value() -> None:
     rows, relation = related(ROWS, lambda row: [row[1], "all"])
     routing = learned(rows, relation)
     assert routing is not None
-    assert features(routing, [(100, "W", "a")], 5)["routed_reach"] == 2 / 5
+    assert features(routing, [(100, "W", "a")], relation)["routed_reach"] == 2 / 5
+
+
+def test_where_all_rows_go_to_the_same_outputs_no_column_is_needed() -> None:
+    rows, relation = related(ROWS, lambda row: ["sum", "count"])
+    routing = learned(rows, relation)
+    assert routing is not None
+    assert routing.columns == ()
+    known = features(routing, [(100, "Y", "c")], relation)
+    assert (known["routed_reach"], known["new_outputs"], known["unroutable"]) == (1, 0, 0)
+
+
+def test_of_columns_that_decide_alike_those_with_the_fewest_values_are_taken() -> None:
+    """A number of a flight says its town as well as the town does, and nothing of a new number."""
+    many = [(at % 16, "GLWX"[at % 4], "ab"[at // 32]) for at in range(64)]
+    rows, relation = related(many, lambda row: [row[1] + row[2]])
+    routing = learned(rows, relation)
+    assert routing is not None
+    assert set(routing.columns) == {"town", "kind"}
 
 
 def test_an_unknown_value_that_is_no_group_cannot_be_routed() -> None:
     rows, relation = related(ROWS, lambda row: ["east" if row[1] in "GL" else "west"])
-    known = features(learned(rows, relation), [(100, "W", "a"), (101, "Y", "a")], 2)
+    known = features(learned(rows, relation), [(100, "W", "a"), (101, "Y", "a")], relation)
     assert (known["routed_live"], known["new_outputs"], known["unroutable"]) == (0.5, 0, 0.5)
 
 
 def test_where_no_column_decides_rows_cannot_be_routed() -> None:
     rows, relation = related(ROWS, lambda row: [f"{row[0] * 7919 % 13}"])
     assert learned(rows, relation) is None
-    known = features(None, [(100, "W", "a")], 13)
+    known = features(None, [(100, "W", "a")], relation)
     assert known.pop("unroutable") == 1
     assert np.isnan(list(known.values())).all()
-    assert set(features(None, [], 13).values()) == {0}
+    assert set(features(None, [], relation).values()) == {0}
 
 
 @given(st.data())
@@ -117,9 +144,9 @@ def test_rows_are_routed_as_most_rows_of_their_values_went(data: st.DataObject) 
         reached |= led
         live += bool(led) or is_new
         unroutable += not led and not dead and not is_new
-    known = features(routing, added, len(names))
+    known = features(routing, added, relation)
     assert known["routed_live"] == live / 5
     assert known["routed_reach"] == len(reached) / max(len(names), 1)
     assert np.isclose(known["unroutable"], unroutable / 5)
     assert all(0 <= value <= 1 for value in known.values())
-    assert features(routing, list(reversed(added)), len(names)) == known
+    assert features(routing, list(reversed(added)), relation) == known

@@ -109,7 +109,7 @@ def test_an_operation_that_is_only_bounded_makes_reach_an_upper_bound(ask: Ask) 
     rows = read_rows({"/in": pa.table({"line": [f"line {at}" for at in range(4)]})})
     now = elements(pa.table({"line": ["line 0", "line 1", "line 3"]}), [], [])
     features = lineage_features(
-        ["occurrences"], Lineage(rows, known, None), then, difference(then, now), None
+        ["occurrences"], Lineage(rows, known, None, then), difference(then, now), None
     )
     values = dict(zip(features.features.names, features.features.values.tolist(), strict=True))
     assert features.is_upper_bound
