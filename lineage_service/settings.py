@@ -155,9 +155,18 @@ class Settings(BaseSettings):
         description="What `lineage serve` has read of flows and records stays in memory, up to this many "
         "bytes; see operations.md.",
     )
+    trigger_redact: str = Field(
+        default="",
+        description="Columns of which `lineage trigger` keeps no numbers, separated by commas: it only knows "
+        "whether their values are equal; see triggering.md.",
+    )
     maven_repository: str = Field(
         default="", description="Maven repository for the local stack's jars. Empty: Maven Central."
     )
+
+    @property
+    def redacted_columns(self) -> tuple[str, ...]:
+        return tuple(name.strip() for name in self.trigger_redact.split(",") if name.strip())
 
     @field_validator("home", mode="before")
     @classmethod

@@ -174,7 +174,7 @@ COMMANDS: dict[str, Entry] = {
     "trigger": Entry(
         "lineage_service.cli.trigger:command",
         "whether a job is worth running now: exit code 0 run, 99 skip; or run its command, or not",
-        ("store",),
+        ("store", "trigger_redact"),
         runs_command=True,
     ),
     "values": Entry(
@@ -202,6 +202,7 @@ COMMANDS: dict[str, Entry] = {
             "api_wait_seconds",
             "metrics",
             "trace_seconds",
+            "trigger_redact",
             "cache_bytes",
         ),
     ),

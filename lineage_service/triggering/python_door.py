@@ -74,7 +74,8 @@ def decide(
                 within_s=seconds_of(within),
             ),
         )
-        return StoredJobs(existing_store(settings or Settings())).decide(question)
+        settings = settings or Settings()
+        return StoredJobs(existing_store(settings), settings.redacted_columns).decide(question)
     except InvalidQueryError as error:
         return undecided(job, wave, "arguments", str(error))
     except Exception as error:  # noqa: BLE001 - a scheduler goes on, and runs the job
@@ -123,4 +124,5 @@ def learn(
             within_s=seconds_of(within),
         ),
     )
-    return StoredJobs(existing_store(settings or Settings())).learn(question)
+    settings = settings or Settings()
+    return StoredJobs(existing_store(settings), settings.redacted_columns).learn(question)

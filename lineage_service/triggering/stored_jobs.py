@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lineage_service.errors import InvalidQueryError, NotFoundError
@@ -33,13 +35,16 @@ __all__ = ["StoredJobs"]
 class StoredJobs:
     """Those of one flow store. Methods raise StoreUnavailableError, but for `decide`, which never raises."""
 
-    def __init__(self, store: DeltaFlowStore) -> None:
+    def __init__(self, store: DeltaFlowStore, redacted: Sequence[str] = ()) -> None:
+        """Of columns that are `redacted` no numbers are kept."""
+        self._redacted = tuple(redacted)
         self._store, self._history = store, WaveHistory(store.location)
         self._durations, self._starts = Durations(store), LastStarts(store)
         self._totals = WaveTotals(self._history, self._durations)
         self._learning: tuple[KeptElements, KeptPairs] | None = None
 
     def decide(self, question: Question) -> Trigger:
+        question = self._redacting(question)
         if question.terms is None:
             return Decider(self._store, self._history).decide(question)
         weigher: Weigher | None = None
@@ -53,6 +58,11 @@ class StoredJobs:
             return weigher.weigh(evidence, answer, number)
 
         return Decider(self._store, self._history, weigh).decide(question)
+
+    def _redacting(self, question: Question) -> Question:
+        if question.terms is None or not self._redacted:
+            return question
+        return replace(question, terms=replace(question.terms, redacted=self._redacted))
 
     def _kept(self) -> tuple[KeptElements, KeptPairs]:
         """What certain answers do not need."""
@@ -129,6 +139,7 @@ class StoredJobs:
         Raises NotFoundError of a job that never ran, InvalidQueryError without a bound, of terms that fit
         none of them and of a job that is refused, StoreConflictError if somebody asks about it meanwhile.
         """
+        question = self._redacting(question)
         question.check()
         if question.terms is None:
             raise InvalidQueryError("there is nothing to learn without a bound: say --bound 0.05")

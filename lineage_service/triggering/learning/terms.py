@@ -39,8 +39,8 @@ class Terms:
     """`bound` of the `error` (`rows`, `relative:COL`, `rmse:COL`, `class:COL`), kept in a share `confidence`.
 
     `keys` and `values` are columns; empty: they are chosen. `outputs`: those that are compared; empty: all.
-    `horizon`, `training` and `audit` as in `phases.Policy`. `within_s`: what cannot be read in so many
-    seconds is not read.
+    Of `redacted` columns no numbers are kept: they only equal or differ. `horizon`, `training` and `audit` as
+    in `phases.Policy`. `within_s`: what cannot be read in so many seconds is not read.
     """
 
     bound: float
@@ -53,6 +53,7 @@ class Terms:
     training: int = TRAINING
     audit: float = AUDIT
     within_s: float = 10.0
+    redacted: Sequence[str] = ()
 
     @property
     def measure(self) -> str:
@@ -93,6 +94,16 @@ class Terms:
         for name in (*self.keys, *self.values):
             if not name.strip():
                 raise InvalidQueryError("a column without a name is no key and no value")
+        for flag, name in (*(("value", name) for name in self.values), ("error", self.column or "")):
+            if self.is_redacted(name) and (flag, self.measure) != ("error", "class"):
+                raise InvalidQueryError(
+                    f"--{flag}: the numbers of {name} are not kept, since LINEAGE_TRIGGER_REDACT names it; "
+                    "say rows or class:COLUMN for an error, and other columns for values"
+                )
+
+    def is_redacted(self, column: str) -> bool:
+        """Names of columns are equal in small and capital letters, as Spark has it."""
+        return column.casefold() in {name.strip().casefold() for name in self.redacted}
 
     def policy(self) -> Policy:
         from lineage_service.triggering.learning.phases import (
@@ -109,7 +120,12 @@ class Terms:
 
     def digest(self) -> str:
         """Of what decides how elements and errors are measured: under other ones, training begins anew."""
-        measured = (self.error, tuple(self.keys), tuple(self.values), tuple(sorted(self.outputs)))
+        measured: tuple[object, ...] = (
+            *(self.error, tuple(self.keys), tuple(self.values)),
+            tuple(sorted(self.outputs)),
+        )
+        if self.redacted:
+            measured = (*measured, tuple(sorted(name.strip().casefold() for name in self.redacted)))
         return hashlib.sha256(repr(measured).encode()).hexdigest()[:16]
 
 

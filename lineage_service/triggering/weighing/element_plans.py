@@ -97,9 +97,8 @@ def _of_input(path: str, table: pa.Table, terms: Terms) -> Plan:
     ]
     keys = _given_key(table, terms) or _own_key(table, chosen)
     others = [field for field in table.schema if field.name not in keys]
-    values = (
-        chosen if terms.values else [field.name for field in others if _is_number(field.type)][:MOST_VALUES]
-    )
+    numbers = [field.name for field in others if _is_number(field.type) and not terms.is_redacted(field.name)]
+    values = chosen if terms.values else numbers[:MOST_VALUES]
     if not keys or not values:
         return Plan(path=path, is_output=False, is_empty=not table.num_columns, halvings=_halvings(table))
     return Plan(

@@ -20,7 +20,7 @@ from lineage_service.triggering.stored_jobs import StoredJobs
 from lineage_service.triggering.waves.wave_history import WaveHistory, job_key
 from lineage_service.triggering.weighing import element_plans, execution_labels, execution_lineage, weigher
 from lineage_service.triggering.weighing.experience import Experience, experience_of_json
-from lineage_service.triggering.weighing.kept_elements import KeptPairs
+from lineage_service.triggering.weighing.kept_elements import KeptElements, KeptPairs
 from tests.support.changing_job import DETECTORS, JOB, ChangingJob, changing_job
 
 #: A test of few waves, for a confidence that so few can show.
@@ -324,6 +324,25 @@ def test_values_that_are_kept_say_where_new_rows_will_go(still: Still) -> None:
     assert np.allclose(columns["lineage.routed_share_most"], [2 / 14, 4 / 16, 2 / 16])
     assert np.allclose(columns["lineage.reading.routed_error_mean"], pairs.errors)
     assert not np.allclose(columns["lineage.reading.moved_error_low"], pairs.errors)
+
+
+def test_of_redacted_columns_no_numbers_are_kept(still: Still) -> None:
+    """A reading only equals or differs. So it is still known which rows changed, and that outputs did."""
+    job = still.job
+    job.jobs = StoredJobs(job.store, ["READING"])
+    answers = [still.wave(error="rows") for _ in range(4)]
+    assert answers[-1].phase == "training", answers[-1].why
+    refused = still.ask(error="rows", values=["reading"])
+    assert (refused.reason, refused.decision) == ("arguments", "run")
+    assert "reading" in refused.why
+    kept = KeptElements(job.store.location)
+    containers = [one for step in last_experience(still).steps for one in kept.of(step.part)]
+    assert {one.is_output for one in containers} == {False, True}
+    numbers = {number for one in containers for number in one.elements.values.ravel().tolist()}
+    assert not numbers & {float(reading) for reading in job.readings.tolist()}
+    pairs = KeptPairs(job.store.location).of(job_key(JOB), {})
+    assert pairs is not None
+    assert (pairs.errors == 1).all()
 
 
 def test_of_many_rows_those_that_are_kept_are_followed(still: Still, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,6 +50,24 @@ def test_what_is_out_of_range_is_said_in_one_sentence(changes: dict[str, Any], s
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"values": ("id", "salary")}, "--value: the numbers of salary are not kept"),
+        ({"error": "relative:Salary"}, "--error: the numbers of Salary are not kept"),
+        ({"error": "rmse:salary"}, "LINEAGE_TRIGGER_REDACT"),
+    ],
+)
+def test_numbers_of_redacted_columns_are_refused(changes: dict[str, Any], says: str) -> None:
+    terms = Terms(**{"bound": 0.05, "redacted": (" SALARY", "age"), **changes})
+    with pytest.raises(InvalidQueryError) as error:
+        terms.check()
+    assert says in str(error.value)
+    for fine in (Terms(bound=0.05, redacted=("x",)), replace(terms, values=(), error="class:salary")):
+        fine.check()
+    assert terms.digest() != replace(terms, redacted=()).digest()
+
+
 def test_an_error_in_units_may_be_above_1() -> None:
     assert terms_of(bound=20, error="rmse:mean") == Terms(bound=20.0, error="rmse:mean")
 
