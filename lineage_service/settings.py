@@ -164,10 +164,6 @@ class Settings(BaseSettings):
         default="", description="Maven repository for the local stack's jars. Empty: Maven Central."
     )
 
-    @property
-    def redacted_columns(self) -> tuple[str, ...]:
-        return tuple(name.strip() for name in self.trigger_redact.split(",") if name.strip())
-
     @field_validator("home", mode="before")
     @classmethod
     def _home(cls, value: object) -> object:

@@ -60,7 +60,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     with _listener(settings.api_host, settings.api_port) as listener:
         access, token_file = from_settings(settings, listener.getsockname()[0])
         watch = open_lag(settings)
-        jobs = StoredJobs(open_store(settings), settings.redacted_columns)
+        jobs = StoredJobs(open_store(settings), settings.trigger_redact)
         app = create_app(
             open_queries(settings, cache_bytes=settings.cache_bytes),
             materialize=open_materializer(settings),

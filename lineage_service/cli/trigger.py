@@ -218,7 +218,7 @@ def _answer(settings: Settings, question: Question) -> Trigger:
     question = replace(question, wave=question.wave or default_wave())
     assert question.wave is not None
     try:
-        jobs = StoredJobs(existing_store(settings), settings.redacted_columns)
+        jobs = StoredJobs(existing_store(settings), settings.trigger_redact)
     except LineageError as error:
         return undecided(question.job, question.wave, "unavailable", str(error))
     return jobs.decide(question)
@@ -342,7 +342,7 @@ def _run_next(settings: Settings, options: argparse.Namespace, name: str) -> int
 def _learn(settings: Settings, options: argparse.Namespace, name: str) -> int:
     """Exit code 3 if nothing is learned yet. Raises LineageError."""
     try:
-        jobs = StoredJobs(existing_store(settings), settings.redacted_columns)
+        jobs = StoredJobs(existing_store(settings), settings.trigger_redact)
         training = jobs.learn(_question(options, name))
     except InvalidQueryError as error:
         sys.stderr.write(f"lineage trigger learn: {error}\n")

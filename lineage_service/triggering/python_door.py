@@ -75,7 +75,7 @@ def decide(
             ),
         )
         settings = settings or Settings()
-        return StoredJobs(existing_store(settings), settings.redacted_columns).decide(question)
+        return StoredJobs(existing_store(settings), settings.trigger_redact).decide(question)
     except InvalidQueryError as error:
         return undecided(job, wave, "arguments", str(error))
     except Exception as error:  # noqa: BLE001 - a scheduler goes on, and runs the job
@@ -125,4 +125,4 @@ def learn(
         ),
     )
     settings = settings or Settings()
-    return StoredJobs(existing_store(settings), settings.redacted_columns).learn(question)
+    return StoredJobs(existing_store(settings), settings.trigger_redact).learn(question)

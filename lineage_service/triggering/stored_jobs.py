@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -35,9 +34,9 @@ __all__ = ["StoredJobs"]
 class StoredJobs:
     """Those of one flow store. Methods raise StoreUnavailableError, but for `decide`, which never raises."""
 
-    def __init__(self, store: DeltaFlowStore, redacted: Sequence[str] = ()) -> None:
-        """Of columns that are `redacted` no numbers are kept."""
-        self._redacted = tuple(redacted)
+    def __init__(self, store: DeltaFlowStore, redacted: str = "") -> None:
+        """Of columns that are `redacted`, separated by commas, no numbers are kept."""
+        self._redacted = tuple(filter(None, map(str.strip, redacted.split(","))))
         self._store, self._history = store, WaveHistory(store.location)
         self._durations, self._starts = Durations(store), LastStarts(store)
         self._totals = WaveTotals(self._history, self._durations)

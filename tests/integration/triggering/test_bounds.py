@@ -329,7 +329,7 @@ def test_values_that_are_kept_say_where_new_rows_will_go(still: Still) -> None:
 def test_of_redacted_columns_no_numbers_are_kept(still: Still) -> None:
     """A reading only equals or differs. So it is still known which rows changed, and that outputs did."""
     job = still.job
-    job.jobs = StoredJobs(job.store, ["READING"])
+    job.jobs = StoredJobs(job.store, "town, READING")
     answers = [still.wave(error="rows") for _ in range(4)]
     assert answers[-1].phase == "training", answers[-1].why
     refused = still.ask(error="rows", values=["reading"])
