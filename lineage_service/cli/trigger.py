@@ -29,6 +29,7 @@ from lineage_service.triggering.learning.terms import (
     AUDIT,
     CONFIDENCE,
     ERROR,
+    FUNCTION,
     HORIZON,
     TRAINING,
     WITHIN,
@@ -123,8 +124,8 @@ def _configure_bound(parser: argparse.ArgumentParser) -> None:
         "--error",
         default=ERROR,
         metavar="WHAT",
-        help="rows (the share of the output's rows that differ), relative:COL, rmse:COL or class:COL "
-        "(default: %(default)s)",
+        help="rows (the share of the output's rows that differ), relative:COL, rmse:COL, class:COL, "
+        "or MODULE:FUNCTION or FILE.py:FUNCTION, a function of yours (default: %(default)s)",
     )
     parser.add_argument(
         "--key", default="", metavar="COLS", help="the columns that tell rows apart (default: found)"
@@ -211,6 +212,10 @@ def _question(options: argparse.Namespace, job: str) -> Question:
         ),
     )
     question.check()
+    if question.terms is not None and question.terms.measure == FUNCTION:
+        from lineage_service.triggering.changes.error_function import check_function
+
+        check_function(question.terms.error, question.terms.within_s)
     return question
 
 

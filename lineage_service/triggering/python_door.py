@@ -13,6 +13,7 @@ from lineage_service.triggering.learning.terms import (
     AUDIT,
     CONFIDENCE,
     ERROR,
+    FUNCTION,
     HORIZON,
     TRAINING,
     WITHIN,
@@ -74,6 +75,7 @@ def decide(
                 within_s=seconds_of(within),
             ),
         )
+        _check_function(question)
         settings = settings or Settings()
         return StoredJobs(existing_store(settings), settings.trigger_redact).decide(question)
     except InvalidQueryError as error:
@@ -124,5 +126,15 @@ def learn(
             within_s=seconds_of(within),
         ),
     )
+    _check_function(question)
     settings = settings or Settings()
     return StoredJobs(existing_store(settings), settings.trigger_redact).learn(question)
+
+
+def _check_function(question: Question) -> None:
+    """Raises InvalidQueryError for an error that is to come from a function which is not there."""
+    terms = question.terms
+    if terms is not None and terms.measure == FUNCTION:
+        from lineage_service.triggering.changes.error_function import check_function
+
+        check_function(terms.error, terms.within_s)

@@ -8,11 +8,13 @@ from fastapi import Path
 from pydantic import Field
 
 from lineage_api.parameters.fields import NAME, Expression, Parameters
+from lineage_service.errors import InvalidQueryError
 from lineage_service.queries import column_names
 from lineage_service.triggering.learning.terms import (
     AUDIT,
     CONFIDENCE,
     ERROR,
+    FUNCTION,
     HORIZON,
     TRAINING,
     WITHIN,
@@ -128,6 +130,11 @@ class DecisionParameters(Parameters):
             ),
         )
         question.check()
+        if question.terms is not None and question.terms.measure == FUNCTION:
+            raise InvalidQueryError(
+                f"error {self.error!r} is not known here: say rows, relative:COL, rmse:COL or class:COL. A "
+                "function of yours is for the command and for Python: over HTTP nobody names code to run"
+            )
         return question
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ __all__ = [
     "AUDIT",
     "CONFIDENCE",
     "ERROR",
+    "FUNCTION",
     "HORIZON",
     "MOST_TRAINING",
     "TRAINING",
@@ -29,6 +31,9 @@ CONFIDENCE, ERROR, HORIZON, TRAINING, AUDIT, WITHIN = 0.95, "rows", 24, 100, 0.0
 
 #: Errors by their names, and whether they are of one column. Those but `rmse` are shares.
 _OF_A_COLUMN = {"relative": True, "rmse": True, "class": True, "rows": False}
+#: What `Terms.measure` is of an error that a user's function gives.
+FUNCTION = "function"
+_FUNCTION = re.compile(r"(?:[^\0\n]+\.py|[^\W\d]\w*(?:\.[^\W\d]\w*)*):[^\W\d]\w*")
 _SHARES = frozenset(("relative", "rows", "class"))
 MOST_TRAINING = 5_000
 _MOST_HORIZON, _LEAST_TRAINING = 200, 3
@@ -36,7 +41,8 @@ _MOST_HORIZON, _LEAST_TRAINING = 200, 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """`bound` of the `error` (`rows`, `relative:COL`, `rmse:COL`, `class:COL`), kept in a share `confidence`.
+    """`bound` of the `error` (`rows`, `relative:COL`, `rmse:COL`, `class:COL`, `MODULE:FUNCTION`), kept in a
+    share `confidence`.
 
     `keys` and `values` are columns; empty: they are chosen. `outputs`: those that are compared; empty: all.
     Of `redacted` columns no numbers are kept: they only equal or differ. `horizon`, `training` and `audit` as
@@ -57,18 +63,22 @@ class Terms:
 
     @property
     def measure(self) -> str:
-        return self.error.partition(":")[0]
+        name = self.error.partition(":")[0]
+        return FUNCTION if name not in _OF_A_COLUMN and _FUNCTION.fullmatch(self.error) else name
 
     @property
     def column(self) -> str | None:
         """That the error is of; None: of whole rows."""
+        if self.measure == FUNCTION:
+            return None
         return self.error.partition(":")[2] or None
 
     def check(self) -> None:
         """Raises InvalidQueryError."""
-        if self.measure not in _OF_A_COLUMN or _OF_A_COLUMN[self.measure] != bool(self.column):
+        if self.measure != FUNCTION and _OF_A_COLUMN.get(self.measure) != bool(self.column):
             raise InvalidQueryError(
-                f"--error {self.error} is not known: say rows, relative:COLUMN, rmse:COLUMN or class:COLUMN"
+                f"--error {self.error} is not known: say rows, relative:COLUMN, rmse:COLUMN, class:COLUMN or "
+                "MODULE:FUNCTION"
             )
         is_share = self.measure in _SHARES
         for flag, number, is_good, says in (

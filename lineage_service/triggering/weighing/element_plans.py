@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from lineage_service.errors import InvalidQueryError
 from lineage_service.triggering.changes.changed_elements import OCCURRENCES, Elements, elements, row_keys
-from lineage_service.triggering.learning.terms import Terms
+from lineage_service.triggering.learning.terms import FUNCTION, Terms
 
 __all__ = [
     "Places",
@@ -127,8 +127,8 @@ def _of_output(path: str, table: pa.Table, terms: Terms) -> Plan:
         elements(table, keys, [])  # raises if they make no key
     elif table.num_columns:
         keys = _own_key(table, [] if column is None else [column])
-    is_single = not keys and column is not None and table.num_rows == 1
-    if column is not None and not keys and not is_single:
+    is_single = not keys and terms.measure != "rows" and table.num_rows == 1
+    if (column is not None or terms.measure == FUNCTION) and table.num_columns and not keys and not is_single:
         raise InvalidQueryError(
             f"--error {terms.error} needs --key: no columns of {path} tell its rows apart "
             f"({', '.join(table.column_names)})"
@@ -141,6 +141,8 @@ def _of_output(path: str, table: pa.Table, terms: Terms) -> Plan:
         is_empty=not table.num_columns,
         halvings=_halvings(table),
     )
+    if terms.measure == FUNCTION:
+        return replace(plan, values=_numbers_of(path, table, keys, terms))
     if column is None:
         return replace(plan, rest=bool(keys))
     if terms.measure == "class":
@@ -149,6 +151,18 @@ def _of_output(path: str, table: pa.Table, terms: Terms) -> Plan:
         kind = table.schema.field(column).type
         raise InvalidQueryError(f"--error {terms.error}: the column of {path} is {kind} and holds no numbers")
     return replace(plan, values=(column,))
+
+
+def _numbers_of(path: str, table: pa.Table, keys: Sequence[str], terms: Terms) -> tuple[str, ...]:
+    """What a user's function is given. Raises InvalidQueryError."""
+    numbers = (field.name for field in table.schema if _is_number(field.type))
+    names = tuple(name for name in numbers if name not in keys and not terms.is_redacted(name))
+    if table.num_columns and not 0 < len(names) <= MOST_VALUES:
+        raise InvalidQueryError(
+            f"--error {terms.error}: {path} has {len(names)} columns of numbers beside its key "
+            f"({', '.join(keys)}), and a function is given 1 to {MOST_VALUES}"
+        )
+    return names
 
 
 def elements_by_plan(

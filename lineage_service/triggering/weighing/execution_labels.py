@@ -33,11 +33,11 @@ from lineage_service.triggering.weighing.element_plans import elements_by_plan, 
 from lineage_service.triggering.weighing.execution_lineage import ExecutionLineages
 from lineage_service.triggering.weighing.experience import Experience, Step
 from lineage_service.triggering.weighing.kept_elements import KeptContainer, KeptElements, KeptPairs, Pair
-from lineage_service.triggering.weighing.pair_features import between, error_between, kept_inputs, seen
+from lineage_service.triggering.weighing.pair_features import Errors, between, kept_inputs, seen
 
 __all__ = ["ExecutionLabels", "Impacts", "can_fit"]
 
-Errors = Mapping[int, float]
+ErrorsByNumber = Mapping[int, float]
 
 
 def can_fit() -> bool:
@@ -69,7 +69,7 @@ class ExecutionLabels:
 
     def after(
         self, learned: Experience, evidence: Evidence, terms: Terms, reader: RowReader
-    ) -> tuple[Experience, Errors]:
+    ) -> tuple[Experience, ErrorsByNumber]:
         """What is learned then, and the errors that it shows, by the numbers of the answers that were run.
 
         Raises InvalidQueryError for terms that the output does not fulfil, StoreUnavailableError.
@@ -187,29 +187,30 @@ class ExecutionLabels:
         impacts = Impacts(self._elements, learned.steps)
         pairs: list[Pair] = []
         error = None
-        for reference in before:
-            then = self._elements.of(reference.part)
-            error = error_between(terms, then, outputs)
-            if error is None or step.step - reference.step > learned.policy.horizon:
-                continue
-            features = between(
-                learned.plans_of(outputs=False),
-                kept_inputs(then),
-                now,
-                impacts.since(reference.step, step.step),
-                self.lineages(learned, reference, then),
-                reference,
-                step,
-            )
-            pairs.append(
-                Pair(
-                    reference=reference.step,
-                    step=step.step,
-                    number=step.number,
-                    error=error,
-                    features=features,
+        with Errors(terms, learned.plans_of(outputs=True)) as errors:
+            for reference in before:
+                then = self._elements.of(reference.part)
+                error = errors.between(then, outputs)
+                if error is None or step.step - reference.step > learned.policy.horizon:
+                    continue
+                features = between(
+                    learned.plans_of(outputs=False),
+                    kept_inputs(then),
+                    now,
+                    impacts.since(reference.step, step.step),
+                    self.lineages(learned, reference, then),
+                    reference,
+                    step,
                 )
-            )
+                pairs.append(
+                    Pair(
+                        reference=reference.step,
+                        step=step.step,
+                        number=step.number,
+                        error=error,
+                        features=features,
+                    )
+                )
         return pairs, error
 
 

@@ -100,7 +100,7 @@ class ExecutionLineages:
         outputs: Sequence[Plan],
     ) -> Numbers | None:
         """The number of each output that the error is of; None: it is of none, or they are not known."""
-        if len(containers) != 1 or len(outputs) != 1 or not outputs[0].values:
+        if len(containers) != 1 or len(outputs) != 1 or len(outputs[0].values) != 1:
             return None
         (container,) = containers
         row_of = rows_of_outputs(opened, sinks, _rows(container), self._files, self._check)

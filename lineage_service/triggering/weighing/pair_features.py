@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from lineage_service.triggering.changes import impact
 from lineage_service.triggering.changes.changed_elements import Elements, Keys, difference
+from lineage_service.triggering.changes.error_function import ErrorFunction
 from lineage_service.triggering.changes.impact import Features, Impact
 from lineage_service.triggering.changes.output_error import ERRORS
 from lineage_service.triggering.dependence.lineage_features import (
@@ -22,14 +23,14 @@ from lineage_service.triggering.dependence.lineage_features import (
     lineage_features,
 )
 from lineage_service.triggering.dependence.read_rows import Codes
-from lineage_service.triggering.learning.terms import Terms
+from lineage_service.triggering.learning.terms import FUNCTION, Terms
 from lineage_service.triggering.weighing.coded_columns import codes_of_elements
 from lineage_service.triggering.weighing.container_rows import files_of
 from lineage_service.triggering.weighing.element_plans import Plan, places_of
 from lineage_service.triggering.weighing.experience import Step
 from lineage_service.triggering.weighing.kept_elements import KeptContainer
 
-__all__ = ["between", "error_between", "kept_inputs", "seen", "seen_input"]
+__all__ = ["Errors", "between", "kept_inputs", "seen", "seen_input"]
 
 _HOUR_MS = 3_600_000
 #: scikit-learn computes with floats of 32 bits, and adds them up.
@@ -119,12 +120,33 @@ def _codes_of(container: KeptContainer, keys: Keys) -> Codes | None:
     return Codes(container.codes.names, container.codes.values[at])
 
 
-def error_between(
-    terms: Terms, stale: Sequence[KeptContainer], correct: Sequence[KeptContainer]
-) -> float | None:
-    """The largest of the outputs; None where they are not the same ones."""
-    by_path = {one.path: one.elements for one in stale if one.is_output}
-    if by_path.keys() != {one.path for one in correct}:
-        return None
-    measure = ERRORS[terms.measure]
-    return max(measure(by_path[one.path], one.elements, 0) for one in correct)
+class Errors:
+    """How errors between outputs are measured under these terms; `plans` are those of the outputs.
+
+    A context: a user's function has a process until its end.
+    """
+
+    def __init__(self, terms: Terms, plans: Sequence[Plan]) -> None:
+        self._terms, self._columns = terms, {plan.path: plan.columns for plan in plans}
+        self._function: ErrorFunction | None = None
+
+    def __enter__(self) -> Errors:
+        return self
+
+    def __exit__(self, *of_error: object) -> None:
+        if self._function is not None:
+            self._function.close()
+
+    def between(self, stale: Sequence[KeptContainer], correct: Sequence[KeptContainer]) -> float | None:
+        """The largest of the outputs; None where they are not the same ones. Raises ErrorFunctionError."""
+        by_path = {one.path: one.elements for one in stale if one.is_output}
+        if by_path.keys() != {one.path for one in correct}:
+            return None
+        return max(self._of(one.path, by_path[one.path], one.elements) for one in correct)
+
+    def _of(self, path: str, stale: Elements, correct: Elements) -> float:
+        if self._terms.measure != FUNCTION:
+            return ERRORS[self._terms.measure](stale, correct, 0)
+        if self._function is None:
+            self._function = ErrorFunction(self._terms.error, self._terms.within_s)
+        return self._function.error(stale, correct, self._columns[path])

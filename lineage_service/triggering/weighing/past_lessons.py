@@ -22,6 +22,7 @@ from lineage_service.triggering.certain.evidence import Evidence, chosen_inputs
 from lineage_service.triggering.certain.executions import Execution
 from lineage_service.triggering.certain.file_looks import FileLook
 from lineage_service.triggering.certain.given_inputs import GivenInput, inputs_of, outputs_of
+from lineage_service.triggering.changes.error_function import ErrorFunctionError
 from lineage_service.triggering.learning.phases import APPLICATION
 from lineage_service.triggering.learning.terms import MOST_TRAINING, Terms
 from lineage_service.triggering.waves.question import Question
@@ -225,6 +226,8 @@ class PastLearner:
             taught = self._weigher().after_past(learned, evidence, self._terms, reader)
         except UnreadRowsError as error:
             raise NotAsItWasError("unread", str(error)) from None
+        except ErrorFunctionError as error:
+            raise NotAsItWasError("error", str(error)) from None
         except KeyError as error:
             raise NotAsItWasError("unread", f"it cannot be compared: {error} is not known of it") from None
         if not taught.steps[-1].has_output:

@@ -82,6 +82,8 @@ def test_a_job_trains_anew_if_somebody_asks_for_it(client: Client) -> None:
         ({"at_least_every": "soon"}, 422),
         ({"inputs": "/etc"}, 422),
         ({"wave": ""}, 422),
+        ({"bound": "0.1", "error": "os:getpid"}, 422),
+        ({"bound": "0.1", "error": "/tmp/mine.py:f"}, 422),
         ({"ignore_inputs": '"'}, 422),
         ({"at_least_every": "24h", "ignore_inputs": "a,b", "deterministic": "true"}, 200),
     ],

@@ -11,7 +11,7 @@ from lineage_service.triggering.learning.terms import Terms
 from lineage_service.triggering.weighing.element_plans import Plan, elements_of
 from lineage_service.triggering.weighing.experience import Step
 from lineage_service.triggering.weighing.kept_elements import KeptContainer
-from lineage_service.triggering.weighing.pair_features import between, error_between, kept_inputs, seen_input
+from lineage_service.triggering.weighing.pair_features import Errors, between, kept_inputs, seen_input
 
 PLANS = [Plan(path=path, is_output=False, keys=("id",), values=("x",)) for path in ("/a", "/b")]
 HOUR_MS = 3_600_000
@@ -54,5 +54,5 @@ def test_an_input_that_was_not_there_then_and_other_outputs_are_not_compared() -
         [KeptContainer(path=path, is_output=True, elements=inputs([1.0])["/a"].elements)]
         for path in ("/out", "/elsewhere")
     )
-    assert error_between(terms, stale, correct) is None
-    assert error_between(terms, stale, stale) == 0
+    assert Errors(terms, []).between(stale, correct) is None
+    assert Errors(terms, []).between(stale, stale) == 0
