@@ -49,7 +49,7 @@ _FAULTS = frozenset(("unavailable", "error", "never_ran"))
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
-        "%(prog)s JOB [--bound E [--error WHAT] [--key COLS]] [--wave ID] [--at-least-every 7d] "
+        "%(prog)s JOB [--bound E [--error WHAT] [--key COLS] [--probe]] [--wave ID] [--at-least-every 7d] "
         "[--code VERSION] [--input PATH]..  [-- COMMAND...]\n"
         "       %(prog)s show JOB | waves JOB [--csv] | learn JOB --bound E.. | run-next JOB | "
         "label JOB WAVE --error E | retrain JOB | forget JOB"
@@ -149,6 +149,14 @@ def _configure_bound(parser: argparse.ArgumentParser) -> None:
             f"--{name}", default=str(default), metavar="N", help=f"{about} (default: %(default)s)"
         )
     parser.add_argument(
+        "--probe",
+        action="store_true",
+        help="with a command: before a run, run it in a sandbox on the few rows that can change the output",
+    )
+    parser.add_argument(
+        "--probe-anyway", action="store_true", help="probe also where that takes about as long as the job"
+    )
+    parser.add_argument(
         "--within",
         default=WITHIN,
         metavar="TIME",
@@ -172,7 +180,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     except InvalidQueryError as error:
         sys.stderr.write(f"lineage trigger: {error}\n")
         return _REFUSED
-    answer = _answer(settings, question)
+    answer = _answer(settings, question, options)
     words = options.words
     _print(answer, is_json=options.json, to_error=bool(words))
     if answer.reason == "arguments" and not words:
@@ -216,17 +224,32 @@ def _question(options: argparse.Namespace, job: str) -> Question:
         from lineage_service.triggering.changes.error_function import check_function
 
         check_function(question.terms.error, question.terms.within_s)
+    if options.probe or options.probe_anyway:
+        _check_probe(question)
     return question
 
 
-def _answer(settings: Settings, question: Question) -> Trigger:
+def _check_probe(question: Question) -> None:
+    """Raises InvalidQueryError."""
+    if question.terms is None:
+        raise InvalidQueryError("--probe is for a bound: say which error is tolerated, as --bound 0.05")
+    if not question.command:
+        raise InvalidQueryError("--probe needs the command of the job, behind two dashes: -- spark-submit ..")
+
+
+def _answer(settings: Settings, question: Question, options: argparse.Namespace) -> Trigger:
     question = replace(question, wave=question.wave or default_wave())
     assert question.wave is not None
     try:
         jobs = StoredJobs(existing_store(settings), settings.trigger_redact)
     except LineageError as error:
         return undecided(question.job, question.wave, "unavailable", str(error))
-    return jobs.decide(question)
+    if not (options.probe or options.probe_anyway):
+        return jobs.decide(question)
+    from lineage_service.cli.probe import run_on_rows
+
+    run = run_on_rows(settings, question.command)
+    return jobs.decide(question, run, is_patient=options.probe_anyway)
 
 
 def _print(answer: Trigger, *, is_json: bool, to_error: bool) -> None:

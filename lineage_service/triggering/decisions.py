@@ -3,7 +3,7 @@
  1. A wave that was asked about before has its answer.
  2. Evidence is gathered: executions, files, code, earlier waves.
  3. A wave that somebody asked to be run is run. Else certain answers come first. A change that is not final
-    may be weighed by a model behind them.
+    may be weighed by a model behind them, and a run that this leads to be probed on some rows.
  4. The answer becomes a row of the history. Of two who ask for one wave, or for two, one is refused there:
     it begins again, and finds the other's answer.
 What cannot be decided, or not be written down, is run.
@@ -24,11 +24,12 @@ from lineage_service.store.errors import StoreConflictError
 from lineage_service.triggering.certain.answers import Answer, asked_answer, certain_answer, refusal
 from lineage_service.triggering.certain.evidence import Evidence, command_hash, gathered
 from lineage_service.triggering.certain.executions import JobStore
+from lineage_service.triggering.probing.prober import Probed
 from lineage_service.triggering.waves.question import Question
 from lineage_service.triggering.waves.wave_history import Wave
 from lineage_service.triggering.weighing.weigher import Weighed
 
-__all__ = ["Decider", "Weigh", "default_wave", "undecided"]
+__all__ = ["Decider", "Probe", "Weigh", "default_wave", "undecided"]
 
 logger = logging.getLogger(__name__)
 
@@ -51,12 +52,17 @@ Weigh = Callable[[Evidence, Answer, int], Weighed]
 """Takes an answer and its number. Of a change that is not final it answers; what is certain it only learns
 from."""
 
+Probe = Callable[[Evidence, Answer, int], Probed]
+"""Takes an answer and its number, and may know that what would be run need not be."""
+
 
 class Decider:
     """Of one flow store. Threads and processes may decide at the same time."""
 
-    def __init__(self, store: JobStore, history: Waves, weigh: Weigh | None = None) -> None:
-        self._store, self._history, self._weigh = store, history, weigh
+    def __init__(
+        self, store: JobStore, history: Waves, weigh: Weigh | None = None, probe: Probe | None = None
+    ) -> None:
+        self._store, self._history, self._weigh, self._probe = store, history, weigh, probe
 
     def decide(self, question: Question) -> Trigger:
         """Never raises: what goes wrong is a reason to run."""
@@ -88,11 +94,12 @@ class Decider:
                 return replace(undone, seconds=_seconds_since(began))
             is_asked = self._history.is_run_next(question.job, waves)
             answer = asked_answer() if is_asked else certain_answer(evidence)
-            entry = _entry(wave, count, evidence, self._weighed(evidence, answer, count))
+            weighed = self._probed(evidence, self._weighed(evidence, answer, count), count)
+            entry = _entry(wave, count, evidence, weighed)
             entry = replace(entry, seconds=_seconds_since(began))
             try:
                 self._history.add(entry, count)
-                return entry.answer(repeated=False)
+                return replace(entry.answer(repeated=False), error=weighed.errors.get(count))
             except StoreConflictError:
                 if not tries_left:
                     raise
@@ -111,6 +118,20 @@ class Decider:
             if answer.is_final:
                 return Weighed(answer=answer)
             return Weighed(answer=Answer("run", "error", f"{answer.why} · it cannot be weighed: {error!r}"))
+
+    def _probed(self, evidence: Evidence, weighed: Weighed, count: int) -> Weighed:
+        """What goes wrong leaves the answer."""
+        if self._probe is None:
+            return weighed
+        try:
+            probed = self._probe(evidence, weighed.answer, count)
+        except Exception as error:
+            logger.exception("the job %r cannot be probed", evidence.question.job)
+            why = f"{weighed.answer.why} · not probed: {error!r}"
+            return replace(weighed, answer=weighed.answer._replace(why=why))
+        if probed.error is None or probed.answer.decision != "skip":
+            return replace(weighed, answer=probed.answer)
+        return replace(weighed, answer=probed.answer, errors={**weighed.errors, count: probed.error})
 
 
 def _entry(wave: str, count: int, evidence: Evidence, weighed: Weighed) -> Wave:

@@ -16,6 +16,8 @@ from lineage_service.triggering.certain.executions import LastStarts, executions
 from lineage_service.triggering.certain.given_inputs import inputs_of, outputs_of
 from lineage_service.triggering.decisions import Decider
 from lineage_service.triggering.learning.model_in_charge import in_charge
+from lineage_service.triggering.probing.kept_probes import KeptProbes
+from lineage_service.triggering.probing.prober import Prober, RunOnRows
 from lineage_service.triggering.waves.question import Question
 from lineage_service.triggering.waves.savings import Durations, savings_of
 from lineage_service.triggering.waves.wave_history import WaveHistory, job_key
@@ -42,10 +44,16 @@ class StoredJobs:
         self._totals = WaveTotals(self._history, self._durations)
         self._learning: tuple[KeptElements, KeptPairs] | None = None
 
-    def decide(self, question: Question) -> Trigger:
+    def decide(
+        self, question: Question, run: RunOnRows | None = None, *, is_patient: bool = False
+    ) -> Trigger:
+        """`run`: runs the job on some rows, to probe it; `is_patient`: also where that hardly pays."""
         question = self._redacting(question)
         if question.terms is None:
             return Decider(self._store, self._history).decide(question)
+        probe = None
+        if run is not None:
+            probe = Prober(KeptProbes(self._store.location), run, is_patient=is_patient).probed
         weigher: Weigher | None = None
 
         def weigh(evidence: Evidence, answer: Answer, number: int) -> Weighed:
@@ -56,7 +64,7 @@ class StoredJobs:
                 weigher = Weigher(self._history, *self._kept(), lineages)
             return weigher.weigh(evidence, answer, number)
 
-        return Decider(self._store, self._history, weigh).decide(question)
+        return Decider(self._store, self._history, weigh, probe).decide(question)
 
     def _redacting(self, question: Question) -> Question:
         if question.terms is None or not self._redacted:
@@ -198,6 +206,6 @@ class StoredJobs:
         """Remove the waves of a job, and all that was learned from them; how many there were."""
         count = self._history.forget(name)
         key = job_key(name)
-        for table in self._kept():
+        for table in (*self._kept(), KeptProbes(self._store.location)):
             table.forget(key)
         return count

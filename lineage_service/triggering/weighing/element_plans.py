@@ -24,6 +24,7 @@ __all__ = [
     "Places",
     "Plan",
     "PlanError",
+    "all_elements_of",
     "elements_by_plan",
     "elements_of",
     "places_of",
@@ -191,7 +192,18 @@ def _serves(plan: Plan, table: pa.Table) -> bool:
 
 
 def elements_of(table: pa.Table, plan: Plan) -> Elements:
-    """Raises PlanError where the plan does not serve any more."""
+    """Those that are kept. Raises PlanError where the plan does not serve any more."""
+    all_of = all_elements_of(table, plan)
+    if len(all_of) > 2 * (MOST_ELEMENTS << plan.halvings):
+        raise PlanError(f"{plan.path} has {len(all_of):,} elements, many more than before")
+    if not plan.halvings:
+        return all_of
+    share = int(np.searchsorted(all_of.keys, np.uint64(1 << (64 - plan.halvings))))
+    return Elements(all_of.keys[:share], all_of.values[:share])
+
+
+def all_elements_of(table: pa.Table, plan: Plan) -> Elements:
+    """However many there are. Raises PlanError where the plan does not serve any more."""
     numbers = len(plan.values) + len(plan.classes) + plan.rest if plan.keys or plan.is_single else 1
     if not table.num_rows:
         return Elements(np.zeros(0, np.uint64), np.zeros((0, numbers)))
@@ -205,15 +217,9 @@ def elements_of(table: pa.Table, plan: Plan) -> Elements:
         table = _with_rest(table, plan)
         classes.append(_REST)
     try:
-        all_of = elements(table, plan.keys, plan.values, classes)
+        return elements(table, plan.keys, plan.values, classes)
     except InvalidQueryError as error:
         raise PlanError(f"{plan.path}: {error}") from None
-    if len(all_of) > 2 * (MOST_ELEMENTS << plan.halvings):
-        raise PlanError(f"{plan.path} has {len(all_of):,} elements, many more than before")
-    if not plan.halvings:
-        return all_of
-    share = int(np.searchsorted(all_of.keys, np.uint64(1 << (64 - plan.halvings))))
-    return Elements(all_of.keys[:share], all_of.values[:share])
 
 
 def places_of(table: pa.Table, plan: Plan, elements: Elements) -> Places | None:

@@ -255,7 +255,7 @@ class Queries:
 
     def _with_taps(self, planned: PlannedQuery, nodes: PlanNodes, rerun: Rerun | None) -> Plan:
         """Raises UncoveredError, BrokenPlanError, and what py4j raises."""
-        name, fields = planned.name, planned.node_fields()
+        name, fields = planned.name, planned.node_fields() | self._written_columns(planned)
         if rerun is not None:
             name, fields = "row found again", {"description": rerun.description}
         taps = self._taps.taps(is_persisted=planned.is_persisted)
@@ -295,6 +295,12 @@ class Queries:
         if planned.call.is_of_rdd:
             self._re_executions.add(node.number)
         return rewritten if planned.into_command is None else planned.into_command(rewritten)
+
+    def _written_columns(self, planned: PlannedQuery) -> dict[str, Any]:
+        """Of a sink that writes files: the ids of its columns."""
+        if planned.output is None:
+            return {}
+        return {"expressions": {"columns": [list(self._catalyst.column_ids(planned.query))]}}
 
     def _digest(self, planned: PlannedQuery) -> Expression | None:
         """An expression that gives the digest of a row of what a loop caches or checkpoints."""
