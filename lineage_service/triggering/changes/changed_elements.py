@@ -68,7 +68,7 @@ class Changes:
 
     def then(self, later: Changes) -> Changes:
         """These and the later ones as one: the first old number of each element, and its last new one."""
-        keys = np.union1d(self.keys, later.keys)
+        keys = _union(self.keys, later.keys)
         columns = self.old.shape[1]
         old, new = np.zeros((len(keys), columns)), np.zeros((len(keys), columns))
         was, remains = np.zeros(len(keys), bool), np.zeros(len(keys), bool)
@@ -127,7 +127,7 @@ def aligned(before: Elements, now: Elements) -> tuple[Keys, Numbers, Numbers, Fl
     if len(before) == len(now) and np.array_equal(before.keys, now.keys):
         everywhere = np.ones(len(now), bool)
         return now.keys, before.values, now.values, everywhere, everywhere
-    keys = np.union1d(before.keys, now.keys)
+    keys = _union(before.keys, now.keys)
     (was, old), (remains, new) = (_placed(side, keys) for side in (before, now))
     return keys, old, new, was, remains
 
@@ -136,6 +136,16 @@ def equal_numbers(one: Numbers, other: Numbers) -> Flags:
     """Element by element; NaN equals NaN and nothing else."""
     equal: Flags = (one == other) | (np.isnan(one) & np.isnan(other))
     return equal
+
+
+def _union(one: Keys, other: Keys) -> Keys:
+    """Of keys that ascend: two runs, which a stable sort merges. NumPy's own union hashes them: 15 times as
+    long for 262,144.
+    """
+    keys = np.concatenate([one, other])
+    keys.sort(kind="stable")
+    union: Keys = keys[np.append(True, keys[1:] != keys[:-1])] if len(keys) else keys
+    return union
 
 
 def _placed(side: Elements, keys: Keys) -> tuple[Flags, Numbers]:

@@ -64,7 +64,11 @@ class Lineage:
     @cached_property
     def numbered(self) -> Numbers:
         """(rows, columns): 1 where there is a number, else 0."""
-        return self.rows.placed(self.then.keys, np.isfinite(self.then.values).astype(np.float64))
+        is_number = np.isfinite(self.then.values)
+        if is_number.all():
+            numbered: Numbers = (self.rows.keys != NOT_KEPT)[:, None] * np.ones((1, is_number.shape[1]))
+            return numbered
+        return self.rows.placed(self.then.keys, is_number.astype(np.float64))
 
     @cached_property
     def sums(self) -> OutputSums:

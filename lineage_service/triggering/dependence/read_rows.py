@@ -65,7 +65,8 @@ class ReadRows:
     repeat: rows without a key are a multiset.
 
     `codes` are of the rows `sampled`, which a hash of the key chooses. Rows with the key NOT_KEPT are of
-    elements of which nothing is known, and are not followed.
+    elements of which nothing is known, and are not followed. `elements`: ascending keys, and which of them
+    each row has; None: it is found out.
     """
 
     paths: tuple[str, ...]
@@ -73,6 +74,7 @@ class ReadRows:
     keys: Keys
     sampled: Integers
     codes: Codes
+    elements: tuple[Keys, Integers] | None = None
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -80,6 +82,8 @@ class ReadRows:
     @cached_property
     def _elements(self) -> tuple[Keys, Integers]:
         """(ascending keys, which of them each row has)."""
+        if self.elements is not None:
+            return self.elements
         keys, at = np.unique(self.keys, return_inverse=True)
         return keys, at.astype(np.int64)
 

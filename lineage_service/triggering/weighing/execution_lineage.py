@@ -126,10 +126,12 @@ def _rows(container: KeptContainer) -> ReadRows:
     assert container.places is not None
     firsts = np.cumsum([0, *(count for _, count in container.files)], dtype=np.int64)
     paths = tuple(normal_path(path) for path, _ in container.files)
-    keys = np.where(container.places < 0, NOT_KEPT, container.elements.keys[container.places])
+    every = np.append(container.elements.keys, NOT_KEPT)
+    places = np.where(container.places < 0, len(container.elements), container.places).astype(np.int64)
+    keys, elements = every[places], (every, places)
     if container.codes is None:
-        return ReadRows(paths, firsts, keys, _NO_ROWS, _NO_CODES)
+        return ReadRows(paths, firsts, keys, _NO_ROWS, _NO_CODES, elements)
     followed = np.flatnonzero(container.places >= 0)
     sampled = followed[chosen_by_key(keys[followed], MOST_SAMPLED)]
     codes = Codes(container.codes.names, container.codes.values[container.places[sampled]])
-    return ReadRows(paths, firsts, keys, sampled, codes)
+    return ReadRows(paths, firsts, keys, sampled, codes, elements)

@@ -246,7 +246,7 @@ def test_the_command_says_what_is_wrong_with_a_bound(
         (["--bound", "1.5"], "--bound 1.5 is out of range"),
         (["--bound", "much"], "--bound much is no number"),
         (["--bound", "0.1", "--confidence", "0.4"], "--confidence 0.4 is out of range"),
-        (["--bound", "0.1", "--error", "median:x"], "--error median:x is not known"),
+        (["--bound", "0.1", "--error", "median:x"], "there is no module 'median'"),
         (["--bound", "0.1", "--key", "a,,b"], "is no list of columns"),
     ):
         assert main.main(["trigger", JOB, *flags]) == 2
