@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,8 @@ from lineage_service.errors import InvalidQueryError
 Keys = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+#: Which of the elements each row is, -1 of none that is kept.
+Places = npt.NDArray[np.int32]
 
 #: The column of a multiset: how often a row occurs.
 OCCURRENCES = "occurrences"
@@ -36,10 +38,12 @@ _WORD, _LONG = 8, 64
 @dataclass(frozen=True, slots=True)
 class Elements:
     """A container at one wave. `keys` (n) ascend and are unique; `values` (n, columns), NaN where no number
-    is."""
+    is. `places` are of the rows of the table that it was read of; None: it was not.
+    """
 
     keys: Keys
     values: Numbers
+    places: Places | None = field(default=None, compare=False)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -99,8 +103,9 @@ def elements(
                 f"no column {name!r}; the columns are {', '.join(table.column_names) or 'none'}"
             )
     if not keys:
-        rows, counts = np.unique(_hashes(table, table.column_names), return_counts=True)
-        return Elements(rows, counts.astype(np.float64)[:, None])
+        hashes = _hashes(table, table.column_names)
+        rows, at, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+        return Elements(rows, counts.astype(np.float64)[:, None], np.asarray(at, np.int32))
     hashes = _hashes(table, keys)
     order = np.argsort(hashes, kind="stable")
     ordered = hashes[order]
@@ -113,7 +118,9 @@ def elements(
         )
     columns = [_numbers(table, name) for name in values] + [_codes(table, name) for name in classes]
     numbers = np.column_stack(columns) if columns else np.zeros((len(hashes), 0))
-    return Elements(ordered, numbers[order])
+    places: Places = np.empty(len(order), np.int32)
+    places[order] = np.arange(len(order), dtype=np.int32)
+    return Elements(ordered, numbers[order], places)
 
 
 def difference(before: Elements, now: Elements) -> Changes:

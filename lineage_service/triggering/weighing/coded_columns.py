@@ -14,9 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lineage_service.errors import InvalidQueryError
-from lineage_service.triggering.changes.changed_elements import Elements, Keys, value_hashes
+from lineage_service.triggering.changes.changed_elements import Elements, Keys, Places, value_hashes
 from lineage_service.triggering.dependence.read_rows import Codes
-from lineage_service.triggering.weighing.element_plans import Places
 
 __all__ = ["MOST_COLUMNS", "MOST_VALUES", "codes_of_elements"]
 

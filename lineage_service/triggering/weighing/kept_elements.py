@@ -23,11 +23,10 @@ import pyarrow.dataset
 from lineage_service.store.errors import StoreConflictError, translated_errors, translated_read_errors
 from lineage_service.store.late_table import LateTable
 from lineage_service.store.location import StoreLocation
-from lineage_service.triggering.changes.changed_elements import Elements, Numbers
+from lineage_service.triggering.changes.changed_elements import Elements, Numbers, Places
 from lineage_service.triggering.changes.impact import QUANTILES, Features, Impact, Level
 from lineage_service.triggering.dependence.read_rows import Codes
 from lineage_service.triggering.learning.training_pairs import TrainingPairs
-from lineage_service.triggering.weighing.element_plans import Places
 
 __all__ = ["KeptContainer", "KeptElements", "KeptPairs", "Pair"]
 

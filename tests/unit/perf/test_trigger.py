@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from lineage_service.triggering.changes.changed_elements import Elements, Numbers
+from lineage_service.triggering.changes.changed_elements import Elements, Numbers, difference
+from lineage_service.triggering.changes.output_error import relative_error
 from lineage_service.triggering.learning import forest
 from lineage_service.triggering.learning.phases import Policy
-from perf.trigger import air_quality, lineage, linear_road, waves
+from lineage_service.triggering.weighing.coded_columns import codes_of_elements
+from perf.trigger import air_quality, flights, lineage, linear_road, waves
 from perf.trigger.charge import charge
 from perf.trigger.policies import others, recipe
 from perf.trigger.report import BrokenMeasured, Measured, page
@@ -80,6 +83,21 @@ def test_zones_of_one_job_know_which_detectors_reach_them() -> None:
     masses = [change / size for change, size in of_zones]
     assert np.isclose(features["lineage.concentration.mass_most"], max(masses))
     assert np.isclose(features["lineage.concentration.mass_mean"], sum(masses) / len(masses))
+
+
+def test_new_flights_go_where_the_columns_that_the_product_keeps_say() -> None:
+    at, count = np.arange(400), 300
+    names = [np.array(["EWR", "JFK", "LGA"])[at % 3], np.array(["AA", "B6", "UA", "WN"])[at // 3 % 4]]
+    table = pa.table({"origin": names[0], "carrier": names[1], "flight": at // 2 % 180, "hour": at % 24})
+    group = np.unique([" ".join(name) for name in zip(*names, strict=True)], return_inverse=True)[1]
+    delays = np.where(at % 17 == 0, np.nan, 5.0 + at % 13)
+    both = [Elements(at[:end].astype(np.uint64), delays[:end, None]) for end in (count, len(at))]
+    means = flights._means(group, delays, np.array([count, len(at)]))
+    codes = codes_of_elements(table, both[1], at.astype(np.int32), ["origin", "carrier"])
+    further = flights._further(both, group, means, codes)(0, 1, difference(*both))
+    known = dict(zip(further.names, further.values.tolist(), strict=True))
+    assert np.isclose(known["lineage.dep_delay.routed_error_mean"], relative_error(*means))
+    assert (known["lineage.unroutable"], known["lineage.new_outputs"]) == (0, 0)
 
 
 def by_zone(values: Numbers) -> list[Numbers]:

@@ -11,12 +11,13 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage_service.triggering.changes.changed_elements import difference, value_hashes
+from lineage_service.triggering.changes.changed_elements import Elements, difference, row_keys, value_hashes
 from lineage_service.triggering.learning.terms import Terms
 from lineage_service.triggering.weighing import element_plans
 from lineage_service.triggering.weighing.element_plans import (
     elements_by_plan,
     elements_of,
+    places_of,
     plan_of_json,
     planned_inputs,
     planned_outputs,
@@ -59,6 +60,21 @@ def test_elements_differ_where_rows_do_and_nowhere_else(
         kept, after = elements_by_plan({"/in": table(now)}, plans, TERMS, choose)
         if kept == plans:  # else the key that was chosen does not tell these rows apart
             assert (len(difference(then["/in"], after["/in"])) == 0) == (bag(before) == bag(now))
+
+
+@given(ROWS, st.integers(0, 3))
+def test_each_row_is_the_element_that_its_key_says(rows: list[dict[str, Any]], halvings: int) -> None:
+    of = table(rows)
+    for plan in planned_inputs({"/in": of}, TERMS):
+        kept = elements_of(of, replace(plan, halvings=halvings))
+        expected = [
+            next((at for at, own in enumerate(kept.keys.tolist()) if own == key), -1)
+            for key in row_keys(of, plan.keys).tolist()
+        ]
+        for elements in (kept, Elements(kept.keys, kept.values)):
+            places = places_of(of, plan, elements)
+            assert (places is None) == (not len(kept))
+            assert places is None or (places.dtype, places.tolist()) == (np.int32, expected)
 
 
 @given(st.lists(st.integers(), unique=True, min_size=1, max_size=200), st.integers(1, 3))
