@@ -92,6 +92,11 @@ def _loses(output: WrittenOutput, evidence: Evidence, last: Execution) -> str | 
             "place of its own, a skipped one would be missing"
         )
     look = evidence.looks.get(output.path)
+    if isinstance(look, FileLook) and look.version is not None and look.replaces is False:
+        return (
+            f"its last commit to {output.path} is {look.commit}, and rows of before stay there: a wave "
+            "that is skipped would be missing"
+        )
     if isinstance(look, FileLook) and output.files and look.version is None:
         old = [
             path
@@ -215,6 +220,15 @@ def _outputs(evidence: Evidence, last: Execution) -> Answer | None:
         why = output_change(output, evidence, last)
         if why is not None:
             return _run("output_changed" if output.path else "unknown_output", why)
+        look = evidence.looks.get(output.path or "")
+        if not isinstance(look, FileLook) or look.version is None or evidence.question.missing_is_fine:
+            continue
+        if look.replaces is None:
+            return _run(
+                "unknown_output",
+                f"whether it replaces {output.path} or adds to it is not known: its last commit is "
+                f"{look.commit or 'not understood'}",
+            )
     return None
 
 

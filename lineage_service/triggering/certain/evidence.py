@@ -119,7 +119,7 @@ def gathered(store: JobStore, waves: Sequence[Wave], question: Question) -> Evid
         extra=extra,
         outputs=outputs,
         earlier_outputs=outputs_of(earlier[0]) if earlier else None,
-        looks=_looked(looks, paths),
+        looks=_with_commits(looks, _looked(looks, paths), outputs),
         code=code_now(last.code_files) if last.code_files else None,
         unsteady=None if question.is_steady else _unsteady(last),
     )
@@ -151,6 +151,17 @@ def _looked(looks: FileLooks, paths: Iterable[str]) -> dict[str, FileLook | str]
         except LookError as error:
             at[path] = str(error)
     return at
+
+
+def _with_commits(
+    looks: FileLooks, at: Mapping[str, FileLook | str], outputs: Sequence[WrittenOutput]
+) -> dict[str, FileLook | str]:
+    """Of outputs that are Delta tables it is also to be known whether a run replaces them."""
+    places = {output.path for output in outputs}
+    return {
+        path: looks.with_commit(look) if path in places and isinstance(look, FileLook) else look
+        for path, look in at.items()
+    }
 
 
 def _unsteady(execution: Execution) -> Unsteady | str | None:

@@ -8,11 +8,13 @@ see, a later one cannot miss: it may list more than a job reads, and never less.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from lineage_service.datasets.places import has_wildcards, matches, without_wildcards
@@ -29,6 +31,11 @@ MAX_FILES = 100_000
 _LOCAL_S, _REMOTE_S = 2.0, 60.0
 _DELTA_LOG = "_delta_log"
 _PARENTS_OF_DELTA = 4
+#: Operations of a commit that leave rows of before where they are, and those that leave none.
+_ADDING = frozenset(("MERGE", "UPDATE", "DELETE", "STREAMING UPDATE", "COPY INTO"))
+_REPLACING = frozenset(
+    ("CREATE TABLE AS SELECT", "REPLACE TABLE AS SELECT", "CREATE OR REPLACE TABLE AS SELECT")
+)
 
 
 class LookError(LineageError):
@@ -49,6 +56,8 @@ class FileLook:
 
     `newest_ns` is the latest time of all, in Unix nanoseconds; None where one has none. `at_ns` is when the
     look began, and `files` are their sizes in bytes and times in Unix ms. `version` is that of a Delta table.
+    `commit` is how that version was made, where `FileLooks.with_commit` has looked, and `replaces` whether
+    nothing is left there of the versions before; None: that is not known.
     """
 
     path: str
@@ -60,6 +69,8 @@ class FileLook:
     at_ns: int
     is_local: bool
     version: int | None = None
+    commit: str = ""
+    replaces: bool | None = None
     files: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def is_older_than(self, unix_ns: float) -> bool:
@@ -144,6 +155,26 @@ class FileLooks:
         except (LineageError, OSError, ValueError) as error:
             raise LookError(f"{path} cannot be looked at: {_first_line(error)}") from None
         return listing.look(at_ns, is_local=local, version=version)
+
+    def with_commit(self, look: FileLook) -> FileLook:
+        """With how the version of a Delta table was made. Raises nothing: then it is not known."""
+        if look.version is None:
+            return look
+        try:
+            operation, replaces = _operation(self._commit_text(look.path, f"{look.version:020}.json"))
+        except (LineageError, OSError, ValueError):
+            return look
+        return replace(look, commit=operation, replaces=replaces)
+
+    def _commit_text(self, path: str, name: str) -> str:
+        if is_local(path):
+            log = _delta_log_of(path) or f"{path}/{_DELTA_LOG}"
+            return Path(log, name).read_text(encoding="utf-8")
+        with (
+            self._systems.connected(path) as (system, place),
+            system.open_input_stream(f"{place.rstrip('/')}/{_DELTA_LOG}/{name}") as stream,
+        ):
+            return bytes(stream.read()).decode()
 
     def commits(self, path: str) -> list[Commit]:
         """Those that are still in the log of a Delta table, the oldest first. Raises LookError."""
@@ -279,6 +310,29 @@ def _newest_commit(listing: _Listing, log: str) -> int | None:
     status = os.stat(f"{log}/{newest}")  # noqa: PTH116
     listing.add(f"{log}/{newest}", status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     return int(newest.partition(".")[0])
+
+
+def _operation(commit: str) -> tuple[str, bool | None]:
+    """What a commit says that it did, and whether that replaced all of the table. Raises ValueError."""
+    lines = [json.loads(line) for line in commit.splitlines() if '"commitInfo"' in line]
+    infos = [line.get("commitInfo") for line in lines if isinstance(line, dict)]
+    info = next((info for info in infos if isinstance(info, dict)), {})
+    operation, said = str(info.get("operation", "")), info.get("operationParameters")
+    parameters = said if isinstance(said, dict) else {}
+    mode = str(parameters.get("mode", "")).strip('"')
+    described = f"{operation} {mode}".strip()
+    if operation in _ADDING or (operation == "WRITE" and mode == "Append"):
+        return described, False
+    if operation in _REPLACING:
+        return described, True
+    if operation != "WRITE" or mode != "Overwrite":
+        return described, None
+    if parameters.get("predicate"):
+        return f"{described} where {parameters['predicate']}", False
+    # Of a table with partitions, only those that are written again may have been replaced.
+    is_dynamic = str(parameters.get("isDynamicPartitionOverwrite", "")).lower()
+    has_partitions = str(parameters.get("partitionBy", "[]")) != "[]"
+    return described, True if is_dynamic == "false" or not (is_dynamic or has_partitions) else None
 
 
 def _is_commit(name: Any) -> bool:

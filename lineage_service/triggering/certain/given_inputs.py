@@ -7,7 +7,7 @@ source that the job itself had written before is none.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 
@@ -26,6 +26,9 @@ _SEVERAL = frozenset(
         *("hadoopFile", "newAPIHadoopFile"),
     )
 )
+#: Formats of what Delta Lake reads and writes, and columns of its actions.
+_DELTA = "delta"
+_ACTIONS = frozenset(("add", "remove", "metaData", "protocol"))
 _SIDE_EFFECTS = frozenset(("foreach", "foreachPartition"))
 _BETWEEN_PATHS = re.compile(r",(?![^{]*\})")
 
@@ -68,14 +71,39 @@ def inputs_of(execution: Execution) -> list[GivenInput]:
     written: list[tuple[int, str]] = [
         (sink.number, sink.location) for sink in execution.of_kind("sink") if sink.location is not None
     ]
+    tables = _tables(execution)
     return [
         _input(execution, source)
         for source in execution.of_kind("source")
-        if not any(
+        if not _is_of_a_log(execution, source, tables)
+        and not any(
             number < source.number and source.location is not None and is_below(source.location, location)
             for number, location in written
         )
     ]
+
+
+def _tables(execution: Execution) -> set[str]:
+    """The Delta tables that it read or wrote with Delta Lake's own reader or writer."""
+    return {
+        normal_path(node.location)
+        for kind in ("source", "sink")
+        for node in execution.of_kind(kind)
+        if node.location and node.dataset is not None and node.dataset.format.startswith(_DELTA)
+    }
+
+
+def _is_of_a_log(execution: Execution, node: TopologyNode, tables: Collection[str]) -> bool:
+    """Is it how Delta Lake itself finds the files of one of these tables? Its version says as much.
+
+    It scans the log, by paths that no program named, and goes on with the actions that it has found there.
+    """
+    if not tables:
+        return False
+    root, log, _ = normal_path(node.location or "").partition("/_delta_log/")
+    if log:
+        return root in tables and execution.datasets.get(node.number, {}).get("paths") == []
+    return node.name == "LogicalRDD" and {column.name for column in node.schema} >= _ACTIONS
 
 
 def _input(execution: Execution, node: TopologyNode) -> GivenInput:
@@ -84,7 +112,8 @@ def _input(execution: Execution, node: TopologyNode) -> GivenInput:
     name = " ".join(dict.fromkeys(filter(None, (node.name, place or node.description))))
     if node.dataset is None or not place or not is_of_files(node.dataset.format):
         return GivenInput(node=node.number, name=name, is_file=False, why="is no file")
-    paths = _paths(node, dataset.get("paths"), place)
+    is_table = node.dataset.format.startswith(_DELTA)  # which is called by its folder, or by a name for that
+    paths = [place] if is_table else _paths(node, dataset.get("paths"), place)
     return GivenInput(
         node=node.number,
         name=name,

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 from pyarrow.fs import S3FileSystem
 
 from lineage_service.tracing.files.file_systems import FileSystems
@@ -129,3 +131,68 @@ def test_a_delta_table_of_an_object_store_has_a_version(s3: str, bucket: str) ->
     second = look(f"{bucket}/table")
     assert second.version == 1
     assert second.digest != first.digest
+    looks = FileLooks(FileSystems(), 60)
+    assert [looks.with_commit(one).replaces for one in (first, second)] == [None, False]
+    assert [commit.version for commit in looks.commits(f"{bucket}/table")] == [0, 1]
+
+
+def test_a_commit_says_whether_it_replaced_the_table(tmp_path: Path) -> None:
+    def written(table: pa.Table, **how: Any) -> tuple[str, bool | None]:
+        write_deltalake(str(tmp_path), table, **how)
+        at = FileLooks(FileSystems(), 60).with_commit(look(str(tmp_path)))
+        return at.commit, at.replaces
+
+    table = pa.table({"day": [1, 2]})
+    written(table)
+    assert written(table, mode="append") == ("WRITE Append", False)
+    assert written(table, mode="overwrite") == ("WRITE Overwrite", True)
+    commit, replaces = written(pa.table({"day": [2]}), mode="overwrite", predicate="day = 2")
+    assert commit.startswith("WRITE Overwrite where ")
+    assert replaces is False
+    written(table, mode="append")
+    DeltaTable(str(tmp_path)).optimize.compact()
+    at = FileLooks(FileSystems(), 60).with_commit(look(str(tmp_path)))
+    assert (at.commit, at.replaces) == ("OPTIMIZE", None)
+
+
+@pytest.mark.parametrize(
+    ("info", "replaces"),
+    [
+        ({"operation": "WRITE", "operationParameters": {"mode": "Overwrite", "partitionBy": "[]"}}, True),
+        (
+            {"operation": "WRITE", "operationParameters": {"mode": "Overwrite", "partitionBy": '["day"]'}},
+            None,
+        ),
+        (
+            {
+                "operation": "WRITE",
+                "operationParameters": {
+                    "mode": "Overwrite",
+                    "partitionBy": '["day"]',
+                    "isDynamicPartitionOverwrite": "false",
+                },
+            },
+            True,
+        ),
+        (
+            {
+                "operation": "WRITE",
+                "operationParameters": {"mode": "Overwrite", "isDynamicPartitionOverwrite": True},
+            },
+            None,
+        ),
+        ({"operation": "CREATE OR REPLACE TABLE AS SELECT", "operationParameters": {}}, True),
+        ({"operation": "MERGE"}, False),
+        ({"operation": "WRITE"}, None),
+        ({}, None),
+        ([], None),
+    ],
+)
+def test_what_a_commit_does_not_say_is_not_known(tmp_path: Path, info: Any, replaces: bool | None) -> None:
+    write_deltalake(str(tmp_path), pa.table({"n": [1]}))
+    at = look(str(tmp_path))
+    commit = tmp_path / "_delta_log" / f"{at.version:020}.json"
+    commit.write_text(json.dumps({"protocol": {}}) + "\n" + json.dumps({"commitInfo": info}) + "\n")
+    assert FileLooks(FileSystems(), 60).with_commit(at).replaces is replaces
+    commit.write_text('{"commitInfo" broken')
+    assert FileLooks(FileSystems(), 60).with_commit(at).replaces is None

@@ -157,6 +157,20 @@ def output(path: str, **changes: object) -> tuple[WrittenOutput, ...]:
     return (WrittenOutput(node=2, name=path, path=path, **changes),)  # type: ignore[arg-type] # some of its fields
 
 
+TABLE_THAT_GROWS = look("/out", OUTPUTS, version=3, commit="WRITE Append", replaces=False)
+
+
+def test_a_table_is_replaced_if_its_last_commit_says_so() -> None:
+    table = replace(TABLE_THAT_GROWS, commit="WRITE Overwrite", replaces=True)
+    assert certain_answer(with_look(unchanged(), table, "/out")).decision == "skip"
+    for commit in ("OPTIMIZE", ""):
+        unknown = with_look(unchanged(), replace(table, commit=commit, replaces=None), "/out")
+        assert refusal(unknown) is None
+        assert certain_answer(unknown)[:2] == ("run", "unknown_output")
+        fine = asked(unknown, Question(job="nightly", missing_is_fine=True))
+        assert certain_answer(fine).decision == "skip"
+
+
 @pytest.mark.parametrize(
     ("evidence", "word"),
     [
@@ -167,6 +181,7 @@ def output(path: str, **changes: object) -> tuple[WrittenOutput, ...]:
             "the time before",
         ),
         (with_look(unchanged(), look("/out", {**OUTPUTS, "/out/x": (1, WRITTEN)}), "/out"), "/out/x"),
+        (with_look(unchanged(), TABLE_THAT_GROWS, "/out"), "is WRITE Append"),
     ],
 )
 def test_a_job_whose_skipped_waves_would_be_missing_is_refused(evidence: Evidence, word: str) -> None:

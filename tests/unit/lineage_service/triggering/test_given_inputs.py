@@ -62,6 +62,41 @@ def test_an_input_is_what_the_program_named(job: Job, paths: tuple[str, ...]) ->
     assert bool(given.why) == (not paths)
 
 
+def delta_job(*, reads_table: bool = True) -> Job:
+    """As the agent tells of a job that Delta Lake reads and writes for: it looks for the files of both."""
+    job = Job("app", began=BEGAN)
+    actions = [{"name": name, "type": "struct"} for name in ("txn", "add", "remove", "metaData", "protocol")]
+    for table in ("/out", "/in"):
+        log = f"{table}/_delta_log/00000000000000000000.json"
+        scan = job.node("source", contract.SOURCE, name="Scan json", dataset=dataset(log, "json", paths=[]))
+        job.node("source", contract.SOURCE, name="LogicalRDD", dataset=None, schema=actions)
+        job.write("", [scan], dataset=None)
+    format = "deltaparquet" if reads_table else "parquet"
+    name = f"Scan {format}"
+    read = job.node("source", contract.SOURCE, name=name, dataset=dataset("/in", format, paths=[]))
+    job.write("/out", [read], dataset=dataset("/out", "deltadatasource" if reads_table else "parquet"))
+    return job
+
+
+def test_how_delta_lake_finds_its_files_is_no_input_and_a_table_is_its_folder() -> None:
+    [given] = inputs(delta_job())
+    assert (given.name, given.paths, given.is_file) == ("Scan deltaparquet /in", ("/in",), True)
+    assert [output.path for output in outputs_of(executed(delta_job()))] == ["/out"]
+    # Where no table is known to be read or written, nothing is known of such reads either.
+    assert len(inputs(delta_job(reads_table=False))) == 5
+
+
+def test_a_program_that_reads_a_log_itself_reads_an_input() -> None:
+    job = delta_job()
+    job.node("source", contract.SOURCE, name="Scan json", dataset=dataset("/in/_delta_log", "json"))
+    other = dataset("/other/_delta_log/0.json", "json", paths=[])
+    job.node("source", contract.SOURCE, name="Scan json", dataset=other)
+    job.node(
+        "source", contract.SOURCE, name="LogicalRDD", dataset=None, schema=[{"name": "add", "type": "struct"}]
+    )
+    assert [given.paths for given in inputs(job)] == [("/in",), ("/in/_delta_log",), (), ()]
+
+
 def test_what_is_no_file_says_so() -> None:
     job = source("jdbc", "shop.orders", format="jdbc", namespace="postgres://db:5432")
     job.node("source", contract.SOURCE, name="parallelize", dataset=None)
