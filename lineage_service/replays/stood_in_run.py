@@ -32,12 +32,12 @@ _MOST_SAID = 300
 
 @dataclass(frozen=True, slots=True)
 class StoodInRun:
-    """`folders`: sink of the original -> where what it wrote is. `inferred`: readers that looked at rows to
-    know the columns.
+    """`folders`: sink of the original -> where what it wrote is. `unsure`: why the command should not run on
+    some rows again; empty where nothing speaks against it.
     """
 
     folders: Mapping[int, str]
-    inferred: tuple[str, ...]
+    unsure: str
     seconds: float
 
 
@@ -100,14 +100,19 @@ def _result(original: Original, sandbox: Sandbox, code: int, seconds: float) -> 
         raise ReplayError("the command ended without a Spark application that has the lineage agent")
     if report.differences:
         raise ReplayError(report.differences[0])
-    if report.connections:
-        raise ReplayError(f"it opened connections to {', '.join(report.connections[:3])}")
     folders = {}
     for number, sink in original.sinks.items():
         reported = original.reported(sink, report.sinks)
         if reported is not None and reported.to is not None:
             folders[number] = reported.to
-    return StoodInRun(folders, report.inferred, seconds)
+    unsure = ""
+    if report.connections:
+        unsure = (
+            f"it opens connections to {', '.join(report.connections[:3])}: what it does there is not known"
+        )
+    elif report.inferred:
+        unsure = f"columns are inferred from all rows ({report.inferred[0]}), so of some they may be others"
+    return StoodInRun(folders, unsure, seconds)
 
 
 def _said(sandbox: Sandbox) -> str:

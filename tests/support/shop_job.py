@@ -36,7 +36,7 @@ _AGGREGATE = "[shop], [shop, sum(amount) AS total, count(1) AS n]"
 @dataclass(frozen=True)
 class RowsRun:
     folders: Mapping[int, str]
-    inferred: tuple[str, ...] = ()
+    unsure: str = ""
     seconds: float = 1.0
 
 
@@ -55,7 +55,7 @@ class ShopJob:
     last_output: dict[str, int] = field(default_factory=dict)
     fault: Callable[[dict[str, int]], dict[str, int]] = lambda totals: totals
     on_rows: Callable[[], None] = lambda: None
-    inferred: tuple[str, ...] = ()
+    unsure: str = ""
 
     def __post_init__(self) -> None:
         self.store = DeltaFlowStore(self.folder / "flows")
@@ -113,7 +113,7 @@ class ShopJob:
         self.on_rows()
         (place,) = write(folder / "in").values()
         self._write_totals(folder / "out", self.totals(Path(place)))
-        yield RowsRun({2: str(folder / "out")}, self.inferred)
+        yield RowsRun({2: str(folder / "out")}, self.unsure)
 
     def _write_totals(self, folder: Path, totals: Mapping[str, int]) -> Path:
         folder.mkdir(exist_ok=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,12 +40,13 @@ _SCHEMA = pa.schema(
         ("expected", pa.string()),
         ("error", pa.float64()),
         ("seconds", pa.float64()),
+        ("why", pa.string()),
     ]
 )
 _TABLE = "wave_probes"
 _TRIES, _JOINED = 20, 50
 _PROBES = "probes"
-_OF_PROBES = ("number", "path", "code", "outcome", "error", "seconds")
+_OF_PROBES = ("number", "path", "code", "outcome", "error", "seconds", "why")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,17 +65,18 @@ class KeptProbe:
     """Of the answer `number`, where `path` had changed, upon an execution of this `code`.
 
     `outcome`: `expected` where the job ran beside it, and what it `expected` is by output a digest; `agreed`
-    or `differed` once that was compared; `used` where it decided; `unsure` where it showed nothing, for a
-    reason that stays.
+    or `differed` once that was compared; `used` where it decided; `failed` where it showed nothing, and
+    `unsure` where none should be made again: `why` says why.
     """
 
     number: int
     path: str
     code: str
     outcome: str
-    expected: Mapping[str, str]
-    error: float | None
-    seconds: float | None
+    expected: Mapping[str, str] = field(default_factory=dict)
+    error: float | None = None
+    seconds: float | None = None
+    why: str = ""
 
 
 class KeptProbes:
@@ -131,6 +133,7 @@ class KeptProbes:
             "expected": json.dumps(probe.expected),
             "error": probe.error,
             "seconds": probe.seconds,
+            "why": probe.why,
         }
         self._append(f"{job}-{_PROBES}", row)
 

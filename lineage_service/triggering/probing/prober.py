@@ -68,7 +68,8 @@ class ProbeRun(Protocol):
     def folders(self) -> Mapping[int, str]: ...
 
     @property
-    def inferred(self) -> Sequence[str]: ...
+    def unsure(self) -> str:
+        """Why there should be no other one; empty where nothing speaks against it."""
 
     @property
     def seconds(self) -> float: ...
@@ -217,11 +218,7 @@ class Prober:
         """
         job, code = job_key(evidence.question.job), _code(evidence, last)
         probes = self._kept.probes(job, code)
-        for probe in probes:
-            if probe.outcome == "differed":
-                raise _NotProbedError("a run has written another output than a probe beside it had expected")
-            if probe.outcome == "unsure":
-                raise _NotProbedError("the columns of its inputs are guessed from all rows, not from some")
+        _check_before(probes)
         self._check_worth(last, probes)
         one, changed = self._change(evidence, last, terms)
         kept = self._reference(evidence, last, one)
@@ -233,9 +230,16 @@ class Prober:
                 f"{count:,} of {total:,} rows of {one.path} share {by} with a row that changed: a tenth "
                 "or more"
             )
-        outputs, seconds = self._outputs(evidence, last, number, one, changed)
-        error = error_of(terms, outputs)
-        agreed = sum(probe.outcome == "agreed" for probe in probes)
+        try:
+            outputs, seconds = self._outputs(evidence, last, number, one, changed)
+            error = error_of(terms, outputs)
+        except LineageError as failed:
+            probe = KeptProbe(
+                number=number, path=one.path, code=code, outcome="failed", why=str(failed)[:500]
+            )
+            self._kept.add_probe(job, probe)
+            raise
+        agreed = sum(probe.outcome == "agreed" and probe.seconds is not None for probe in probes)
         is_trusted = agreed >= CHECKS
         self._kept.add_probe(
             job,
@@ -330,8 +334,8 @@ class Prober:
 
         limit = max(_duration(last), 2 * _USUAL_S if self._is_patient else 0.0)
         with self._run(last.application_id, write, limit) as run:
-            if run.inferred:
-                self._refuse(evidence, last, number)
+            if run.unsure:
+                self._refuse(evidence, last, number, run.unsure)
             outputs = {}
             for sink, path in sinks.items():
                 node, probed = last.nodes[sink], None
@@ -344,14 +348,12 @@ class Prober:
             self._check_still(evidence)
             return outputs, run.seconds
 
-    def _refuse(self, evidence: Evidence, last: Execution, number: int) -> None:
-        """For good: in a part of the rows Spark may find other types of columns than in all."""
+    def _refuse(self, evidence: Evidence, last: Execution, number: int, why: str) -> None:
+        """For good."""
         code = _code(evidence, last)
-        probe = KeptProbe(
-            number=number, path="", code=code, outcome="unsure", expected={}, error=None, seconds=None
-        )
+        probe = KeptProbe(number=number, path="", code=code, outcome="unsure", why=why)
         self._kept.add_probe(job_key(evidence.question.job), probe)
-        raise _NotProbedError("the columns of its inputs are guessed from all rows, not from some")
+        raise _NotProbedError(why)
 
     def _check_still(self, evidence: Evidence) -> None:
         """Nothing was written meanwhile."""
@@ -359,6 +361,18 @@ class Prober:
         for path, look in evidence.looks.items():
             if isinstance(look, FileLook) and looks.at(path).digest != look.digest:
                 raise UnsureRowsError(f"{path} was written during the probe")
+
+
+def _check_before(probes: Sequence[KeptProbe]) -> None:
+    """What earlier probes say against another one."""
+    for probe in probes:
+        if probe.outcome == "differed":
+            raise _NotProbedError("a run has written another output than a probe beside it had expected")
+        if probe.outcome == "unsure":
+            raise _NotProbedError(probe.why)
+    latest = probes[-CHECKS:]
+    if len(latest) == CHECKS and all(probe.outcome == "failed" for probe in latest):
+        raise _NotProbedError(f"its last {CHECKS} probes showed nothing: {latest[-1].why}")
 
 
 def _compared(evidence: Evidence, terms: Terms) -> dict[int, str]:

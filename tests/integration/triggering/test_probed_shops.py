@@ -155,9 +155,14 @@ def test_rows_in_another_order_and_other_files_need_no_probe(shops: Shops) -> No
 def test_what_fails_on_some_rows_is_run_and_said(shops: Shops) -> None:
     shops.trusted()
     shops.job.on_rows = shops.job.crash
-    answer = shops.wave()
-    assert answer.run
-    assert "not probed: the command ended with exit code 1: boom" in answer.why
+    answers = []
+    for _ in range(CHECKS + 1):
+        answers.append(shops.wave())
+        shops.change()
+    assert all(answer.run for answer in answers)
+    assert "not probed: the command ended with exit code 1: boom" in answers[0].why
+    assert "its last 3 probes showed nothing: the command ended" in answers[-1].why
+    assert shops.job.probes == 2 * CHECKS
 
 
 @pytest.mark.thorough
@@ -174,13 +179,13 @@ def test_an_input_that_is_written_during_the_probe_is_run(shops: Shops) -> None:
 
 
 @pytest.mark.thorough
-def test_columns_that_are_inferred_from_rows_are_never_probed(shops: Shops) -> None:
-    shops.job.inferred = ("json (job.py:3)",)
+def test_a_job_that_should_not_run_on_some_rows_is_probed_once(shops: Shops) -> None:
+    shops.job.unsure = "columns are inferred from all rows"
     shops.wave()
     for _ in range(3):
         shops.change()
         answer = shops.wave()
-    assert "are guessed from all rows" in answer.why
+    assert "not probed: columns are inferred from all rows" in answer.why
     assert shops.job.probes == 1
 
 
