@@ -134,7 +134,7 @@ def rows_of(look: FileLook, node: TopologyNode, columns: Sequence[str]) -> Class
         return _rows_of(look, node, columns)
     except UnsureRowsError:
         raise
-    except (LineageError, pa.ArrowException, OSError, ValueError, UnicodeError, MemoryError) as error:
+    except (LineageError, pa.ArrowException, OSError, ValueError, LookupError, MemoryError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
         raise UnsureRowsError(f"the rows of {look.path} cannot be read for sure: {reason}") from None
 
