@@ -199,7 +199,7 @@ class StoredJobs:
         for name in self._history.jobs():
             newest = last_experience([*self._history.waves(name), *self._history.lessons(name)])
             if newest is not None:
-                counts[name] = self._kept()[1].clear(job_key(name), newest[1].progress.since)
+                counts[name] = self._kept()[1].clear(job_key(name), newest[1].progress.oldest)
         return {name: count for name, count in counts.items() if count}
 
     def forget(self, name: str) -> int:

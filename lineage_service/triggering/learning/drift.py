@@ -3,7 +3,8 @@ alarm.
 
 Nobody sees the error of a wave that was skipped. So a share of skips is run all the same (`audit`), and
 these waves say how often skipping was wrong. Four alarms:
-- leak: the exact upper bound of the compliance over the last waves is below what is wanted;
+- leak: the exact upper bound of the compliance over the last waves is below what is wanted. It is asked after
+  each wave, so its bound is right with `LEAK_CONFIDENCE`, and not with 95 %;
 - wrong skips: skips that were looked at are above the bound oftener than the forest says, by a CUSUM of
   log-likelihood ratios (Page, Biometrika 41, 1954) against one half. After one that was little expected,
   each skip is looked at until the CUSUM has fallen again;
@@ -20,15 +21,19 @@ from dataclasses import dataclass, replace
 
 from lineage_service.triggering.learning.compliance import lower_bound
 
-#: The waves that a leak is judged by.
-RECENT = 400
+#: The waves that a leak is judged by, and how sure it must be.
+RECENT, LEAK_CONFIDENCE = 400, 0.99
 #: After a break a skip is as likely wrong as right, whatever the forest says.
 AFTER_BREAK = 0.5
 #: Of the CUSUM of wrong skips: three that the forest took for right, hardly one that was right between them.
 #: The first is reason enough to look at each skip.
 ALARM, CLOSE = 5.0, 1.0
 #: Squared deviations: the largest that counts, what is usual at most, and the alarm.
-LARGEST_SQUARE, USUAL_SQUARE, STRANGE = 9.0, 2.5, 12.0
+LARGEST_SQUARE, USUAL_SQUARE, STRANGE = 9.0, 2.5, 10.0
+#: Squares count so often where an error above the bound was impossible, and not at all where it was certain.
+#: So one that is three usual deviations too large is an alarm if the job was to be skipped, and it takes more
+#: of them if it was to run.
+WHERE_IMPOSSIBLE = 2.0
 #: A probability is never taken for more certain than that.
 LEAST_PROBABILITY = 0.05
 #: So many of the last waves unlike the training's.
@@ -63,7 +68,9 @@ class InCharge:
 
     @property
     def upper(self) -> float:
-        return 1 - self.skips / self.waves * lower_bound(self.broken, self.audits) if self.skips else 1.0
+        """The upper bound, at `LEAK_CONFIDENCE`."""
+        above = lower_bound(self.broken, self.audits, LEAK_CONFIDENCE)
+        return 1 - self.skips / self.waves * above if self.skips else 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,9 +117,12 @@ class Looks:
         ratio = math.log(after / before) if exceeds else math.log((1 - after) / (1 - before))
         return replace(self, surprise=max(self.surprise + ratio, 0.0))
 
-    def measured(self, deviation: float) -> Looks:
-        """An execution measured the error: so many usual deviations from the expected size."""
-        square = min(max(deviation, 0.0) ** 2, LARGEST_SQUARE)
+    def measured(self, deviation: float, probability: float) -> Looks:
+        """An execution measured the error: so many usual deviations from the expected size.
+
+        `probability`: of one above the bound, as it was decided by.
+        """
+        square = min(max(deviation, 0.0) ** 2, LARGEST_SQUARE) * WHERE_IMPOSSIBLE * (1 - probability)
         return replace(self, strangeness=max(self.strangeness + square - USUAL_SQUARE, 0.0))
 
     def alarm(self, confidence: float) -> str:

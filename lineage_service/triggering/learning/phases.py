@@ -7,7 +7,9 @@
    execution is older than the horizon, where a feature is outside of what training saw, and as an audit.
    Else it is skipped. After every `REFIT` executions the forest is fitted anew with their pairs, unless
    there are signs of a break.
-4. An alarm (`drift.Looks`) leads back to training, which forgets what was learned before.
+4. An alarm (`drift.Looks`) leads back to training. After `RETEST` executions, whose pairs are all known, what
+   was learned before decides about them once more. Does that not refute it, it was a false alarm, and the
+   forest is in charge again. Else it is forgotten, and training goes on.
 
 `Progress` is all that is kept between two waves, beside the pairs. A lesson is made anew from both and is
 the same each time. The answer depends on nothing else: a hash of job and wave decides about audits.
@@ -66,7 +68,7 @@ class Progress:
     `deviation`: how far errors were from their expected sizes.
 
     `fitted`: the last wave whose pairs the forest has; `executions` since `since`, and at the last test
-    or fit.
+    or fit. `former`: where the job was before an alarm, as long as nobody knows whether that still holds.
 
     """
 
@@ -80,6 +82,12 @@ class Progress:
     tried: int = 0
     fitted: int = -1
     looks: Looks = NO_LOOKS
+    former: Progress | None = None
+
+    @property
+    def oldest(self) -> int:
+        """No pair of waves before this one is looked at any more."""
+        return self.since if self.former is None else self.former.since
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -120,10 +128,11 @@ class Verdict:
 
 
 def progress_of_json(kept: Mapping[str, Any]) -> Progress:
-    compliance = kept["compliance"]
+    compliance, former = kept["compliance"], kept.get("former")
     nested = {
         "looks": Looks(**kept["looks"]),
         "compliance": None if compliance is None else Compliance(**compliance),
+        "former": None if former is None else progress_of_json(former),
     }
     return Progress(**{**kept, **nested})
 
@@ -218,7 +227,9 @@ def executed(progress: Progress, policy: Policy, decided: Verdict, *, wave: int,
     looks = _looked(progress, policy, decided, error)
     alarm = looks.alarm(policy.confidence)
     if alarm:
-        return Progress(since=wave, reason=f"back to training: {alarm}")
+        return Progress(
+            since=wave, reason=f"back to training: {alarm}", former=replace(progress, looks=NO_LOOKS)
+        )
     progress = replace(progress, looks=looks)
     if progress.executions >= progress.tried + REFIT and not looks.is_suspicious:
         return replace(progress, tried=progress.executions, fitted=wave)
@@ -226,8 +237,14 @@ def executed(progress: Progress, policy: Policy, decided: Verdict, *, wave: int,
 
 
 def is_test_due(progress: Progress, policy: Policy) -> bool:
-    due = progress.tried + RETEST if progress.tried else policy.training
-    return progress.phase == TRAINING and progress.executions >= due
+    return progress.phase == TRAINING and progress.executions >= wanted(progress, policy)
+
+
+def wanted(progress: Progress, policy: Policy) -> int:
+    """Executions of this training before its next test."""
+    if progress.former is not None:
+        return RETEST
+    return progress.tried + RETEST if progress.tried else policy.training
 
 
 def promoted(
@@ -241,6 +258,8 @@ def promoted(
 
     `test`: that of those pairs which are of this training, if it was made already.
     """
+    if progress.former is not None:
+        return _after_doubt(progress, progress.former, policy, pairs, wave)
     of_training = pairs.where(pairs.references >= progress.since)
     if test is None:
         test = calibrated(
@@ -265,6 +284,31 @@ def promoted(
     )
 
 
+def _after_doubt(
+    progress: Progress, former: Progress, policy: Policy, pairs: TrainingPairs, wave: int
+) -> Progress:
+    """In charge as before, unless the waves since the alarm refute that what was learned then keeps the bound
+    as wanted: by the exact upper bound, of 25 waves four above it do.
+
+    A wave with a feature that it never saw counts as one above the bound.
+    """
+    learned = lesson(former, pairs, policy)
+    later = pairs.where((pairs.references >= progress.since) & (pairs.ages <= policy.horizon))
+    probabilities = Grid(later, learned.forest.probability(later.features), policy.horizon)
+    unlike = np.array([bool(learned.unlike(row)) for row in later.features], bool)
+    errors = Grid(later, np.where(unlike, np.inf, later.errors), policy.horizon)
+
+    def runs(reference: int, wave: int) -> bool:
+        is_probable = not probabilities.at(reference, wave) < (former.threshold or 0)
+        return is_probable and not np.isinf(errors.at(reference, wave))
+
+    played = play(np.unique(later.waves).tolist(), progress.since, errors, runs)
+    if not len(played.errors) or played.compliance(policy.bound).upper < policy.confidence:
+        return replace(progress, former=None)
+    executions = former.executions + progress.executions
+    return replace(former, executions=executions, tried=executions, fitted=wave)
+
+
 def _looked(progress: Progress, policy: Policy, decided: Verdict, error: float) -> Looks:
     looks, exceeds = progress.looks, error > policy.bound
     if decided.is_unlike:
@@ -273,7 +317,7 @@ def _looked(progress: Progress, policy: Policy, decided: Verdict, error: float) 
         return looks.seen(drift.RUN)
     if decided.expected is not None:
         size = float(size_of(np.array([error]), policy.bound)[0])
-        looks = looks.measured((size - decided.expected) / progress.deviation)
+        looks = looks.measured((size - decided.expected) / progress.deviation, decided.probability)
     if decided.probability < (decided.threshold or 0):
         looks = looks.surprised(decided.probability, exceeds)
     if decided.is_audit:

@@ -125,9 +125,12 @@ class ExecutionLabels:
         progress, policy = learned.progress, learned.policy
         if not phases.is_test_due(progress, policy) or not can_fit():
             return learned
-        pairs = self.known_pairs(evidence, ())
+        # What was learned before an alarm is tested with the features that it had.
+        pairs = self.known_pairs(evidence, learned.dropped if progress.former is not None else ())
         if pairs is None:
             return learned
+        if progress.former is not None:
+            return replace(learned, progress=phases.promoted(progress, policy, pairs, step))
         choice = feature_choice(pairs.where(pairs.references >= progress.since), policy, [PREFIX])
         progress = phases.promoted(progress, policy, pairs.with_features(choice.names), step, choice.test)
         dropped = choice.dropped if progress.phase == APPLICATION else ()

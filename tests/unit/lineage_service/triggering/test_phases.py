@@ -220,6 +220,10 @@ def test_errors_that_are_larger_than_expected_lead_back() -> None:
         if progress.phase == TRAINING:
             break
     assert progress.reason == "back to training: errors are larger than the training said"
+    once = executed(replace(IN_CHARGE, deviation=0.5), POLICY, run, wave=300, error=0.9)
+    assert once.phase == APPLICATION
+    skip = replace(run, probability=0.1, is_audit=True)
+    assert executed(replace(IN_CHARGE, deviation=0.5), POLICY, skip, wave=300, error=0.9).phase == TRAINING
     unknown = executed(IN_CHARGE, POLICY, replace(run, expected=None), wave=300, error=0.9)
     assert unknown.looks.strangeness == 0
 
@@ -236,6 +240,62 @@ def test_nothing_is_learned_of_what_may_be_a_break() -> None:
     assert executed(due, POLICY, decided(probability=0.9), wave=200, error=0.2).fitted == 200
     unlike = Verdict(run=True, reason="", phase=APPLICATION, probability=0.5, is_unlike=True)
     assert executed(due, POLICY, unlike, wave=200, error=0.2).fitted == 99
+
+
+def in_doubt(pairs: TrainingPairs) -> Progress:
+    """In charge after 100 waves; an alarm at the next; 25 executions since."""
+    progress = promoted(Progress(executions=100), POLICY, pairs.where(pairs.waves <= 100), 100)
+    assert progress.phase == APPLICATION
+    unlike = Verdict(run=True, reason="", phase=APPLICATION, probability=0.5, is_unlike=True)
+    progress = replace(progress, looks=Looks(recent=drift.UNLIKE_RUN * drift.UNLIKE))
+    progress = executed(progress, POLICY, unlike, wave=101, error=0.0)
+    assert (progress.phase, progress.since, progress.threshold) == (TRAINING, 101, None)
+    assert progress.oldest == 0
+    assert progress_of_json(json.loads(json.dumps(progress.to_json()))) == progress
+    for wave in range(102, 102 + RETEST):
+        assert not is_test_due(progress, POLICY)
+        progress = executed(progress, POLICY, decided(), wave=wave, error=0.0)
+    assert is_test_due(progress, POLICY)
+    return progress
+
+
+def test_after_a_false_alarm_what_was_learned_decides_again() -> None:
+    pairs = random_walk(102 + RETEST)
+    doubted = in_doubt(pairs)
+    progress = promoted(doubted, POLICY, pairs, 101 + RETEST)
+    assert doubted.former is not None
+    assert progress.phase == APPLICATION
+    assert (progress.since, progress.fitted, progress.former) == (0, 101 + RETEST, None)
+    assert progress.threshold == doubted.former.threshold
+    assert progress.executions == progress.tried == 101 + RETEST
+    assert progress.looks == Looks()
+
+
+@pytest.mark.parametrize("what", ["errors", "features"])
+def test_after_a_break_what_was_learned_is_forgotten(what: str) -> None:
+    pairs = random_walk(102 + RETEST)
+    later = pairs.waves > 101
+    if what == "errors":
+        pairs = replace_errors(pairs, np.where(later, 0.3 - pairs.errors, pairs.errors))
+    else:
+        pairs = replace(pairs, features=np.where(later[:, None], pairs.features + 50, pairs.features))
+    progress = promoted(in_doubt(pairs), POLICY, pairs, 101 + RETEST)
+    assert (progress.phase, progress.since, progress.former) == (TRAINING, 101, None)
+    assert progress.oldest == 101
+    assert "unlike those of the training" in progress.reason
+    assert not is_test_due(progress, POLICY)
+    assert is_test_due(replace(progress, executions=POLICY.training), POLICY)
+
+
+@pytest.mark.parametrize(("above", "phase"), [(3, APPLICATION), (4, TRAINING)])
+def test_four_of_25_waves_above_the_bound_refute_what_was_learned(above: int, phase: str) -> None:
+    """Waves that hardly changed anything, and of which some are far from all others for no reason."""
+    pairs = random_walk(102 + RETEST)
+    later, jumps = pairs.waves > 101, [103, 105, 110, 117][:above]  # 108, 115 and 122 are run: too old
+    features = np.where(later[:, None], np.array([0.01, 1.0]), pairs.features)
+    errors = np.where(later, np.isin(pairs.waves, jumps) * 0.5, pairs.errors)
+    pairs = replace(pairs, features=features, errors=errors)
+    assert promoted(in_doubt(pairs), POLICY, pairs, 101 + RETEST).phase == phase
 
 
 def test_what_is_known_in_charge_comes_from_audits() -> None:
