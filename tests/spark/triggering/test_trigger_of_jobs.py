@@ -106,6 +106,9 @@ class Workshop:
     def trigger(self, *arguments: str) -> int:
         return main.main(["trigger", "takings", *arguments])
 
+    def forget(self) -> int:
+        return main.main(["trigger", "forget", "takings"])
+
     def run(self, *flags: str) -> str:
         """The job, behind `lineage trigger`; its application, which is stored then."""
         (self.folder / "application").unlink(missing_ok=True)
@@ -193,7 +196,9 @@ def test_within_a_bound_the_flows_of_a_run_say_how_far_outputs_will_move(worksho
 
 
 @pytest.mark.thorough
-def test_within_a_bound_new_rows_are_routed_to_the_outputs_of_their_values(workshop: Workshop) -> None:
+def test_within_a_bound_new_rows_are_routed_to_the_outputs_of_their_values(
+    workshop: Workshop, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The table grows: each run reads five rows more, those of one region in new files."""
     workshop.write("job.py", REGIONS_JOB)
     terms = ["--bound", "0.1", "--error", "relative:total", "--key", "region", "--training", "20"]
@@ -216,6 +221,13 @@ def test_within_a_bound_new_rows_are_routed_to_the_outputs_of_their_values(works
     assert columns_of["lineage.routed_share_most"] == pytest.approx(5 / 11)
     assert columns_of["lineage.reading.routed_error_sum"] == pytest.approx(pairs.errors)
     assert (pairs.errors > 0).all()
+    # All that the last run read and wrote is as it was; the outputs before it are overwritten.
+    assert workshop.forget() == 0
+    capsys.readouterr()
+    assert main.main(["trigger", "learn", "takings", *terms, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["executions"], said["learned"], said["waves"]) == (3, 1, 1), said
+    assert [entry["reason"] for entry in said["left_out"]] == ["output_changed"] * 2
 
 
 def datasets(application: Application, kind: str) -> list[dict[str, Any]]:
