@@ -194,8 +194,8 @@ class RecordRowGroups:
         """
         self._idle, self._stream, self._repeated_texts = idle, stream, repeated_texts
         self._lock = Lock()
-        known = bounds or {}
-        self._extents = _Extents.of([(path, known.get(path, {}).get) for path in files], are_files=True)
+        of_files = bounds or {}
+        self._extents = _Extents.of([(path, of_files.get(path, {}).get) for path in files], are_files=True)
 
     def of(self, node: int) -> list[RecordRowGroup]:
         """Those that may speak of a node. Raises StoreUnavailableError when a file is gone or damaged."""

@@ -237,10 +237,10 @@ def executed(progress: Progress, policy: Policy, decided: Verdict, *, wave: int,
 
 
 def is_test_due(progress: Progress, policy: Policy) -> bool:
-    return progress.phase == TRAINING and progress.executions >= wanted(progress, policy)
+    return progress.phase == TRAINING and progress.executions >= executions_wanted(progress, policy)
 
 
-def wanted(progress: Progress, policy: Policy) -> int:
+def executions_wanted(progress: Progress, policy: Policy) -> int:
     """Executions of this training before its next test."""
     if progress.former is not None:
         return RETEST

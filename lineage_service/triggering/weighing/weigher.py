@@ -325,7 +325,7 @@ def progress_in_words(progress: Progress, policy: Policy) -> str:
 
 def _training(progress: Progress, policy: Policy) -> str:
     if progress.former is not None:
-        waves = f"{progress.executions:,} of {phases.wanted(progress, policy):,} waves are done"
+        waves = f"{progress.executions:,} of {phases.executions_wanted(progress, policy):,} waves are done"
         return f"it is run, to see whether what was learned still holds: {waves} ({progress.reason})"
     waves = f"in training, it is run: {progress.executions:,} of {policy.training:,} waves are done"
     if progress.tried:
