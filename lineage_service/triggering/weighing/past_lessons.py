@@ -187,7 +187,8 @@ class PastLearner:
         """The executions by their steps. Raises InvalidQueryError, StoreUnavailableError."""
         # One test at the end, of all that there is: executions that nobody decided upon are no decisions.
         untested = replace(base.policy, training=MOST_TRAINING + len(candidates))
-        learned, steps = replace(base, policy=untested), dict[int, Execution]()
+        progress = replace(base.progress, tried=untested.training, former=None)
+        learned, steps = replace(base, policy=untested, progress=progress), dict[int, Execution]()
         misfit: InvalidQueryError | None = None
         for candidate in candidates:
             try:
@@ -200,7 +201,10 @@ class PastLearner:
                 self._leave(candidate.execution, "columns", str(error))
         if misfit is not None and not steps:
             raise misfit
-        learned = replace(learned, policy=base.policy)
+        progress, before = learned.progress, base.progress
+        if progress.since == before.since:
+            progress = replace(progress, tried=before.tried, former=before.former)
+        learned = replace(learned, policy=base.policy, progress=progress)
         if steps:
             learned = self._weigher().tested(learned, live)
         return learned, steps

@@ -21,10 +21,12 @@ from lineage_service.lineage import PastTraining, Trigger
 from lineage_service.store.errors import StoreConflictError
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.triggering.changes.impact import TIMES
+from lineage_service.triggering.learning import phases
 from lineage_service.triggering.learning.terms import terms_of
 from lineage_service.triggering.stored_jobs import StoredJobs
 from lineage_service.triggering.waves.question import Question
 from lineage_service.triggering.waves.wave_history import WaveHistory, job_key
+from lineage_service.triggering.weighing import execution_labels
 from lineage_service.triggering.weighing.kept_elements import KeptPairs
 from lineage_service.triggering.weighing.past_lessons import PastLearner
 from lineage_service.triggering.weighing.weigher import last_experience
@@ -331,6 +333,28 @@ def test_executions_that_cannot_be_read_as_they_were_are_left_out_by_name(growin
     gone = PastJob.learn(job, keys=[])  # other terms, so all are looked at again
     assert set(reasons(gone).values()) >= {"changed"}
     assert gone.waves == 0
+
+
+@pytest.mark.thorough
+def test_one_test_is_made_of_all_however_many_were_due(job: PastJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No execution that nobody decided upon counts as a wave of a model that came into charge meanwhile."""
+    monkeypatch.setattr(phases, "RETEST", 2)
+    tests = []
+    choice = execution_labels.feature_choice
+
+    def counted(pairs: Any, *arguments: Any) -> Any:
+        tests.append(len(np.unique(pairs.waves)))
+        return choice(pairs, *arguments)
+
+    monkeypatch.setattr(execution_labels, "feature_choice", counted)
+    job.past(9)
+    first = job.learn(bound=1e-9)
+    assert (first.phase, tests) == ("training", [8]), first.why
+    job.past(5)
+    more = job.learn(bound=1e-9)
+    assert (more.phase, more.learned, more.waves) == ("training", 5, 14)
+    assert tests == [8, 13]
+    assert "the test after 14 failed" in more.why
 
 
 @pytest.mark.thorough
