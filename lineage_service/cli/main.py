@@ -174,7 +174,7 @@ COMMANDS: dict[str, Entry] = {
     "trigger": Entry(
         "lineage_service.cli.trigger:command",
         "whether a job is worth running now: exit code 0 run, 99 skip; or run its command, or not",
-        ("store", "trigger_redact"),
+        (*_STORE, "trigger_redact"),
         runs_command=True,
     ),
     "values": Entry(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from time import monotonic
 
@@ -29,18 +27,6 @@ _CACHED_SNAPSHOTS = 8
 _FILES_LISTED_S = KEEP_COPIES_S / 24
 
 Opened = OpenedApplication[Snapshot]
-
-
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    """Python looks for no garbage meanwhile. What is made here stays: of a large application, to look through
-    it while it grows takes a sixth of the time, or of the first query.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +81,7 @@ class OpenApplications:
         events = self._store.events(application_id)
         if not events:
             raise UnknownApplicationError(application_id)
-        with translated_read_errors(), _no_collections():
+        with translated_read_errors():
             return open_application(
                 files,
                 application_id,

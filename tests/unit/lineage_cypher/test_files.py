@@ -15,7 +15,7 @@ HEADER = re.compile(
     re.DOTALL,
 )
 INDEX = re.compile(r"\b(\w+)\(([^)]*)\)")
-CYPHER_WORDS = re.compile(r"\b(UNWIND|MERGE|DETACH DELETE|ON CREATE SET)\b|\bMATCH \(")
+CYPHER_WORDS = re.compile(r"\b(UNWIND|DETACH DELETE|ON CREATE SET)\b|\b(MATCH|MERGE) \(")
 
 
 def header(name: str) -> re.Match[str]:
