@@ -66,18 +66,16 @@ def decide(
                 bound=bound,
                 confidence=confidence,
                 error=error,
-                keys=tuple(key),
-                values=tuple(value),
-                outputs=tuple(output),
+                keys=key,
+                values=value,
+                outputs=output,
                 horizon=horizon,
                 training=training,
                 audit=audit,
                 within_s=seconds_of(within),
             ),
         )
-        _check_function(question)
-        settings = settings or Settings()
-        return StoredJobs(existing_store(settings), settings.trigger_redact).decide(question)
+        return _jobs(question, settings).decide(question)
     except InvalidQueryError as error:
         return undecided(job, wave, "arguments", str(error))
     except Exception as error:  # noqa: BLE001 - a scheduler goes on, and runs the job
@@ -117,24 +115,24 @@ def learn(
             bound=bound,
             confidence=confidence,
             error=error,
-            keys=tuple(key),
-            values=tuple(value),
-            outputs=tuple(output),
+            keys=key,
+            values=value,
+            outputs=output,
             horizon=horizon,
             training=training,
             audit=audit,
             within_s=seconds_of(within),
         ),
     )
-    _check_function(question)
-    settings = settings or Settings()
-    return StoredJobs(existing_store(settings), settings.trigger_redact).learn(question)
+    return _jobs(question, settings).learn(question)
 
 
-def _check_function(question: Question) -> None:
+def _jobs(question: Question, settings: Settings | None) -> StoredJobs:
     """Raises InvalidQueryError for an error that is to come from a function which is not there."""
     terms = question.terms
     if terms is not None and terms.measure == FUNCTION:
         from lineage_service.triggering.changes.error_function import check_function
 
         check_function(terms.error, terms.within_s)
+    settings = settings or Settings()
+    return StoredJobs(existing_store(settings), settings.trigger_redact)

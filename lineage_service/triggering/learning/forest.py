@@ -20,7 +20,7 @@ LEAF = 3
 #: The share of the features that a split chooses from: many of them say nothing of a job.
 FEATURES_OF_A_SPLIT = 0.5
 #: Pairs that a tree is made of at most. Neighbouring pairs are nearly alike: more cost time and teach little.
-#: Fewer trees of more pairs cost the same, and run fewer waves at the same compliance.
+#: Fewer trees of more pairs cost a little more, and run fewer waves at the same compliance.
 PAIRS_OF_A_TREE = 2_000
 #: Sizes of errors are told apart up to about 7 times the bound, and down to a seventh.
 LARGEST_SIZE = 2.0

@@ -103,6 +103,13 @@ class Workshop:
         path.write_text(text)
         return path
 
+    def write_readings(self, name: str, rows: list[tuple[str, str, float]]) -> None:
+        """A file of a detector, a region and a number in each row."""
+        columns = zip(("detector", "region", "reading"), zip(*rows, strict=True), strict=True)
+        path = self.folder / "readings" / name
+        path.parent.mkdir(exist_ok=True)
+        pq.write_table(pa.table({name: list(values) for name, values in columns}), path)
+
     def trigger(self, *arguments: str) -> int:
         return main.main(["trigger", "takings", *arguments])
 
@@ -175,14 +182,11 @@ def test_within_a_bound_the_flows_of_a_run_say_how_far_outputs_will_move(worksho
     workshop.write("job.py", REGIONS_JOB)
     terms = ["--bound", "0.1", "--error", "relative:total", "--key", "region", "--training", "20"]
     regions = ["north", "south", "east"]
-    (workshop.folder / "readings").mkdir()
     for wave in range(4):
         for file in range(2):
             rows = [(f"d{file}-{at}", regions[at % 3], 20.0 + at + wave * (at % 3)) for at in range(9)]
             rows[0] = (rows[0][0], "north", 1.0 + wave)  # which the filter leaves out
-            columns = zip(("detector", "region", "reading"), zip(*rows, strict=True), strict=True)
-            path = workshop.folder / "readings" / f"{file}.parquet"
-            pq.write_table(pa.table({name: list(values) for name, values in columns}), path)
+            workshop.write_readings(f"{file}.parquet", rows)
         workshop.run("--wave", f"w{wave}", *terms)
     workshop.trigger(*terms)
     pairs = KeptPairs(workshop.store.location).of(job_key("takings"), {})
@@ -203,13 +207,10 @@ def test_within_a_bound_new_rows_are_routed_to_the_outputs_of_their_values(
     workshop.write("job.py", REGIONS_JOB)
     terms = ["--bound", "0.1", "--error", "relative:total", "--key", "region", "--training", "20"]
     regions = ["north", "south", "east"]
-    (workshop.folder / "readings").mkdir()
     for wave in range(3):
         of = [regions[at % 3] for at in range(18)] if not wave else [regions[wave]] * 5
         rows = [(f"d{wave}-{at}", region, 20.0 + at) for at, region in enumerate(of)]
-        columns = zip(("detector", "region", "reading"), zip(*rows, strict=True), strict=True)
-        path = workshop.folder / "readings" / f"{wave}.parquet"
-        pq.write_table(pa.table({name: list(values) for name, values in columns}), path)
+        workshop.write_readings(f"{wave}.parquet", rows)
         workshop.run("--wave", f"w{wave}", *terms)
     workshop.trigger(*terms)
     pairs = KeptPairs(workshop.store.location).of(job_key("takings"), {})
