@@ -76,7 +76,7 @@ class FlowFiles:
         """(first, last) outputs that the rows of each slice may name, side by side."""
         bounds = self._bounds.get((node, run))
         if bounds is None:
-            first, last = np.array([rows.outputs_at_most for rows in slices], np.int64).T
+            first, last = np.array([rows.group.outputs_at_most() for rows in slices], np.int64).T
             bounds = self._bounds[node, run] = first, last
         return bounds
 

@@ -15,11 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lineage_service.tracing.columns.column_cache import Integers, RunLengths, places
-from lineage_service.tracing.columns.row_groups import RowGroup
+from lineage_service.tracing.columns.row_groups import LAST, RowGroup
 
 __all__ = ["Slice"]
-
-_LAST = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -71,14 +69,7 @@ class Slice:
     def outputs(self) -> tuple[int, int]:
         """Bounds of the outputs that its rows name. Reads them where others share the row group."""
         first, last = self._bounds("out_pos")
-        return first, min(last + self._bounds("out_count")[1] - 1, _LAST)
-
-    @property
-    def outputs_at_most(self) -> tuple[int, int]:
-        """Bounds that no output of its rows is outside of. Reads nothing."""
-        first, last = self.group.bounds("out_pos") or (0, _LAST)
-        counts = self.group.bounds("out_count")
-        return first, _LAST if counts is None else min(last + counts[1] - 1, _LAST)
+        return first, min(last + self._bounds("out_count")[1] - 1, LAST)
 
     def at(self, name: str, rows: slice | npt.NDArray[Any]) -> Integers:
         """The values of a column in some rows."""
@@ -125,7 +116,7 @@ class Slice:
     def may_lead(self, outputs: tuple[int, int] | None, inputs: tuple[int, int] | None) -> bool:
         """May a row name something between these bounds, both ends included? Reads nothing."""
         if outputs is not None:
-            first, last = self.outputs_at_most
+            first, last = self.group.outputs_at_most()
             if first > outputs[1] or last < outputs[0]:
                 return False
         if inputs is not None and (own := self.group.bounds("in_pos")) is not None:

@@ -24,6 +24,7 @@ from lineage_service.tracing.columns.stored_files import StoredFile
 __all__ = ["RowGroup"]
 
 _STREAM = ("node", "run")
+LAST = (1 << 63) - 1
 
 
 class RowGroup:
@@ -63,6 +64,16 @@ class RowGroup:
         if name in self._bounds:
             return self._bounds[name]
         return self._read_bounds(self._file.metadata.row_group(self.number), name)
+
+    def outputs_at_most(self) -> tuple[int, int]:
+        """Bounds that no output of its rows is outside of. Reads nothing."""
+        if "out_count" not in self._bounds:
+            group = self._file.metadata.row_group(self.number)
+            for name in ("out_pos", "out_count"):
+                self._read_bounds(group, name)
+        first, last = self._bounds["out_pos"] or (0, LAST)
+        counts = self._bounds["out_count"]
+        return first, LAST if counts is None else min(last + counts[1] - 1, LAST)
 
     def constant(self, name: str) -> int | None:
         """The value that the column has in every row, where that is known."""

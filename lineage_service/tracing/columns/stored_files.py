@@ -5,6 +5,7 @@ Files of a Delta table never change.
 
 from __future__ import annotations
 
+import resource
 from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Lock
@@ -16,7 +17,9 @@ from lineage_service.store.errors import translated_read_errors
 
 __all__ = ["IdleFiles", "StoredFile"]
 
-_MOST_OPEN = 128
+#: Idle files at most, and their share of the files that the process may have open: to open one anew takes as
+#: long as to read a column of it.
+_MOST_OPEN, _SHARE_OF_OPEN = 1024, 4
 
 
 class IdleFiles:
@@ -25,6 +28,8 @@ class IdleFiles:
     def __init__(self) -> None:
         self._lock = Lock()
         self._opened: OrderedDict[str, pq.ParquetFile] = OrderedDict()
+        allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self._most = _MOST_OPEN if allowed < 0 else min(_MOST_OPEN, allowed // _SHARE_OF_OPEN)
 
     def take(self, path: str) -> pq.ParquetFile | None:
         with self._lock:
@@ -33,7 +38,7 @@ class IdleFiles:
     def give_back(self, path: str, opened: pq.ParquetFile) -> None:
         with self._lock:
             self._opened[path] = opened
-            if len(self._opened) > _MOST_OPEN:
+            if len(self._opened) > self._most:
                 self._opened.popitem(last=False)
 
 
