@@ -12,6 +12,10 @@ these waves say how often skipping was wrong. Four alarms:
   CUSUM of their squared deviations. Audits are rare; this asks every execution. That errors are smaller is
   no alarm: steps with a threshold have errors of 0 now and then, and the bound is kept;
 - unlike: most of the last waves have features that training did not have.
+
+Between trust and an alarm lies a stricter threshold (`Looks.strictness`). The tested one is taken as long as
+the test and the audits together show no more waves above the bound than are wanted. Else it is lowered by as
+many times as they are too many. What only the stricter one runs says what the tested one would have done.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from lineage_service.triggering.learning.compliance import lower_bound
+from lineage_service.triggering.learning.compliance import Compliance, lower_bound
 
 #: The waves that a leak is judged by, and how sure it must be.
 RECENT, LEAK_CONFIDENCE = 400, 0.99
@@ -38,8 +42,11 @@ WHERE_IMPOSSIBLE = 2.0
 LEAST_PROBABILITY = 0.05
 #: So many of the last waves unlike the training's.
 UNLIKE, UNLIKE_OF = 8, 10
+#: What the test showed counts as much as so many looks at skips.
+LOOKS_OF_TEST = 10
 
-SKIPPED, RUN, UNLIKE_RUN, KEPT, BROKEN = "s", "r", "u", "k", "b"
+#: What a wave shows. The last two are those that only the stricter threshold runs.
+SKIPPED, RUN, UNLIKE_RUN, KEPT, BROKEN, SPARED_KEPT, SPARED_BROKEN = "s", "r", "u", "k", "b", "w", "a"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +123,20 @@ class Looks:
         after = max(before, AFTER_BREAK)
         ratio = math.log(after / before) if exceeds else math.log((1 - after) / (1 - before))
         return replace(self, surprise=max(self.surprise + ratio, 0.0))
+
+    def strictness(self, tested: Compliance, confidence: float) -> float:
+        """By what the tested threshold is multiplied, from 0 to 1 (not 0).
+
+        The estimated share of waves that it would let be above the bound: by audits, each of which stands for
+        all skips of its group, together with the test; and those that only the stricter threshold ran.
+        """
+        if BROKEN not in self.recent and SPARED_BROKEN not in self.recent:
+            return 1.0
+        seen, spared = self.in_charge(), self.recent.count(SPARED_BROKEN)
+        shown = (seen.skips + seen.audits) / seen.waves * seen.broken / seen.audits if seen.audits else 0.0
+        looks, of_test = seen.audits, LOOKS_OF_TEST * (1 - tested.share)
+        above = (looks * shown + of_test) / (looks + LOOKS_OF_TEST) + spared / seen.waves
+        return min(1.0, (1 - confidence) / above)
 
     def measured(self, deviation: float, probability: float) -> Looks:
         """An execution measured the error: so many usual deviations from the expected size.

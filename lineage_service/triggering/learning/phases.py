@@ -5,8 +5,9 @@
    and the test is tried again after `RETEST` further executions.
 3. *Application*: where P(error > bound) reaches the threshold, the job runs. It also runs where the last
    execution is older than the horizon, where a feature is outside of what training saw, and as an audit.
-   Else it is skipped. After every `REFIT` executions the forest is fitted anew with their pairs, unless
-   there are signs of a break.
+   Else it is skipped. A stricter threshold than the tested one is taken while looks at skips show more
+   waves above the bound than are wanted (`threshold_now`). After every `REFIT` executions the forest is
+   fitted anew with their pairs, unless there are signs of a break.
 4. An alarm (`drift.Looks`) leads back to training. After `RETEST` executions, whose pairs are all known, what
    was learned before decides about them once more. Does that not refute it, it was a false alarm, and the
    forest is in charge again. Else it is forgotten, and training goes on.
@@ -167,8 +168,9 @@ def verdict(
 
     Without a probability, as in training, the job runs.
     """
-    threshold = progress.threshold
-    likely = f"P(error > {policy.bound:g}) = {probability or 0:.2f}, threshold {threshold or 0:g}"
+    threshold = threshold_now(progress, policy)
+    in_words = threshold_in_words(progress, policy)
+    likely = f"P(error > {policy.bound:g}) = {probability or 0:.2f}, threshold {in_words}"
     run = Verdict(
         run=True,
         reason=likely,
@@ -192,6 +194,22 @@ def verdict(
     if progress.looks.is_close:
         return replace(run, reason=f"a closer look after a surprise; {likely}")
     return replace(run, run=False)
+
+
+def threshold_now(progress: Progress, policy: Policy) -> float | None:
+    """From which probability on a wave is run: never more than the tested threshold. None: in training."""
+    if progress.threshold is None or progress.compliance is None:
+        return progress.threshold
+    strictness = progress.looks.strictness(progress.compliance, policy.confidence)
+    return progress.threshold if strictness == 1 else round(progress.threshold * strictness, 4)
+
+
+def threshold_in_words(progress: Progress, policy: Policy) -> str:
+    """The one of now, and that of the test if this is another one."""
+    tested, now = progress.threshold, threshold_now(progress, policy)
+    if tested == now:
+        return f"{now or 0:g}"
+    return f"{now or 0:.3g} (stricter than {tested:g} of the test, since skips were wrong too often)"
 
 
 def _is_audit(job: str, wave: str, looks: Looks, share: float) -> bool:
@@ -320,6 +338,8 @@ def _looked(progress: Progress, policy: Policy, decided: Verdict, error: float) 
         looks = looks.measured((size - decided.expected) / progress.deviation, decided.probability)
     if decided.probability < (decided.threshold or 0):
         looks = looks.surprised(decided.probability, exceeds)
+    if (decided.threshold or 0) <= decided.probability < (progress.threshold or 0):
+        return looks.seen(drift.SPARED_BROKEN if exceeds else drift.SPARED_KEPT)
     if decided.is_audit:
         return looks.seen(drift.BROKEN if exceeds else drift.KEPT)
     return looks.seen(drift.RUN)

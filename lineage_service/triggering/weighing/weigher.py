@@ -318,7 +318,7 @@ def _reason(
 def progress_in_words(progress: Progress, policy: Policy) -> str:
     """Where a job is, without any wave."""
     if progress.phase == APPLICATION:
-        return f"a threshold holds, {progress.threshold:g}: {_shown(progress, policy)}"
+        return f"a threshold holds, {phases.threshold_in_words(progress, policy)}: {_shown(progress, policy)}"
     text = _training(progress, policy)
     return text if can_fit() else f"{TriggerExtraError()}; {text}"
 
