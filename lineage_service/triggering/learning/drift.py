@@ -16,6 +16,10 @@ these waves say how often skipping was wrong. Four alarms:
 Between trust and an alarm lies a stricter threshold (`Looks.strictness`). The tested one is taken as long as
 the test and the audits together show no more waves above the bound than are wanted. Else it is lowered by as
 many times as they are too many. What only the stricter one runs says what the tested one would have done.
+Halfway to the alarm of strange errors it is halved: more runs show sooner whether there is a break.
+
+A forest that learned something wrong is wrong from its first wave on: of the first skips, twice as many are
+looked at.
 """
 
 from __future__ import annotations
@@ -33,17 +37,21 @@ AFTER_BREAK = 0.5
 #: The first is reason enough to look at each skip.
 ALARM, CLOSE = 5.0, 1.0
 #: Squared deviations: the largest that counts, what is usual at most, and the alarm.
-LARGEST_SQUARE, USUAL_SQUARE, STRANGE = 9.0, 2.5, 10.0
+LARGEST_SQUARE, USUAL_SQUARE, STRANGE = 9.0, 2.5, 14.0
 #: Squares count so often where an error above the bound was impossible, and not at all where it was certain.
-#: So one that is three usual deviations too large is an alarm if the job was to be skipped, and it takes more
-#: of them if it was to run.
+#: So one that is three usual deviations too large is an alarm where it was all but impossible, and it takes
+#: more of them elsewhere.
 WHERE_IMPOSSIBLE = 2.0
 #: A probability is never taken for more certain than that.
 LEAST_PROBABILITY = 0.05
 #: So many of the last waves unlike the training's.
 UNLIKE, UNLIKE_OF = 8, 10
 #: What the test showed counts as much as so many looks at skips.
-LOOKS_OF_TEST = 10
+LOOKS_OF_TEST = 5
+#: The strictness while errors are strange.
+WHILE_STRANGE = 0.5
+#: Of so many skips, the first ones, twice as many are looked at.
+EARLY = 100
 
 #: What a wave shows. The last two are those that only the stricter threshold runs.
 SKIPPED, RUN, UNLIKE_RUN, KEPT, BROKEN, SPARED_KEPT, SPARED_BROKEN = "s", "r", "u", "k", "b", "w", "a"
@@ -103,13 +111,22 @@ class Looks:
         return self.surprise >= CLOSE
 
     @property
+    def is_strange(self) -> bool:
+        """Are errors halfway to an alarm?"""
+        return self.strangeness >= STRANGE / 2
+
+    @property
     def is_suspicious(self) -> bool:
         """May this be a break? Then nothing is learned from it, lest the forest takes it for the pattern."""
-        return self.is_close or self.strangeness >= STRANGE / 2 or UNLIKE_RUN in self.recent[-UNLIKE_OF:]
+        return self.is_close or self.is_strange or UNLIKE_RUN in self.recent[-UNLIKE_OF:]
 
     def seen(self, letter: str) -> Looks:
         skips = self.skips + (letter in (SKIPPED, KEPT, BROKEN))
         return replace(self, recent=(self.recent + letter)[-RECENT:], skips=skips)
+
+    def group_of(self, share: float) -> int:
+        """Of so many skips one is looked at."""
+        return max(round(1 / share) // (2 if self.skips < EARLY else 1), 1)
 
     def place_of(self, count: int) -> tuple[int, bool]:
         """Skips come in groups of so many: the place of the next one, and whether its group has an audit."""
@@ -130,13 +147,14 @@ class Looks:
         The estimated share of waves that it would let be above the bound: by audits, each of which stands for
         all skips of its group, together with the test; and those that only the stricter threshold ran.
         """
+        least = WHILE_STRANGE if self.is_strange else 1.0
         if BROKEN not in self.recent and SPARED_BROKEN not in self.recent:
-            return 1.0
+            return least
         seen, spared = self.in_charge(), self.recent.count(SPARED_BROKEN)
         shown = (seen.skips + seen.audits) / seen.waves * seen.broken / seen.audits if seen.audits else 0.0
         looks, of_test = seen.audits, LOOKS_OF_TEST * (1 - tested.share)
         above = (looks * shown + of_test) / (looks + LOOKS_OF_TEST) + spared / seen.waves
-        return min(1.0, (1 - confidence) / above)
+        return least * min(1.0, (1 - confidence) / above)
 
     def measured(self, deviation: float, probability: float) -> Looks:
         """An execution measured the error: so many usual deviations from the expected size.

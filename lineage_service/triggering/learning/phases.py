@@ -209,18 +209,21 @@ def threshold_in_words(progress: Progress, policy: Policy) -> str:
     tested, now = progress.threshold, threshold_now(progress, policy)
     if tested == now:
         return f"{now or 0:g}"
-    return f"{now or 0:.3g} (stricter than {tested:g} of the test, since skips were wrong too often)"
+    why = "errors are larger than expected" if progress.looks.is_strange else "skips were wrong too often"
+    return f"{now or 0:.3g} (stricter than {tested:g} of the test, since {why})"
 
 
 def _is_audit(job: str, wave: str, looks: Looks, share: float) -> bool:
     """Of 20 skips (at a share of 0.05) one, and each is as likely as any other: by a hash of job and wave.
+    Of the first `drift.EARLY` ones, one of 10.
 
     With an equal chance for each skip there would be long gaps, in which a break is not seen.
     """
     if not share:
         return False
-    place, is_audited = looks.place_of(round(1 / share))
-    return not is_audited and chance_of(job, wave) < 1 / (round(1 / share) - place)
+    group = looks.group_of(share)
+    place, is_audited = looks.place_of(group)
+    return not is_audited and chance_of(job, wave) < 1 / (group - place)
 
 
 def chance_of(job: str, wave: str) -> float:

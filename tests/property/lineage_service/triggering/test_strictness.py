@@ -33,17 +33,25 @@ tests = st.integers(20, 400).flatmap(
 probabilities = st.floats(0, 1)
 
 
-def in_charge(recent: str, tested: Compliance, threshold: float = 0.4) -> Progress:
-    return Progress(
-        phase=APPLICATION, reason="", threshold=threshold, compliance=tested, looks=Looks(recent=recent)
-    )
+def in_charge(recent: str, tested: Compliance, threshold: float = 0.4, strangeness: float = 0.0) -> Progress:
+    looks = Looks(recent=recent, strangeness=strangeness)
+    return Progress(phase=APPLICATION, reason="", threshold=threshold, compliance=tested, looks=looks)
 
 
-@given(recents, tests, st.integers(1, 40).map(lambda step: step / 50), probabilities, st.text(max_size=4))
+@given(
+    recents,
+    tests,
+    st.integers(1, 40).map(lambda step: step / 50),
+    st.floats(0, drift.STRANGE),
+    probabilities,
+    st.text(max_size=4),
+)
 def test_it_never_skips_what_the_tested_threshold_runs(
-    recent: str, tested: Compliance, threshold: float, probability: float, wave: str
+    recent: str, tested: Compliance, threshold: float, strangeness: float, probability: float, wave: str
 ) -> None:
-    policy, strict = Policy(bound=0.1), in_charge(recent, tested, threshold)
+    policy, strict = Policy(bound=0.1), in_charge(recent, tested, threshold, strangeness)
+    calm = in_charge(recent, tested, threshold)
+    assert (threshold_now(strict, policy) or 0) <= (threshold_now(calm, policy) or 0)
     loose = replace(strict, compliance=None)
     asked = {"job": "j", "wave": wave, "age": 1, "probability": probability}
     answer, loosely = (
