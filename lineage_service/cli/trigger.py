@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
+import lineage_service.cli.arrow  # noqa: F401 - before all that imports Arrow
 from lineage_service.cli.query.output import Output, moment, plain, print_table, table
 from lineage_service.errors import InvalidQueryError, LineageError
 from lineage_service.lineage import Job, LeftOut, ModelInCharge, PastTraining, Trigger, Waves

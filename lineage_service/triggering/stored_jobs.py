@@ -24,6 +24,7 @@ from lineage_service.triggering.waves.wave_history import WaveHistory, job_key
 from lineage_service.triggering.waves.wave_totals import WaveTotals
 from lineage_service.triggering.weighing.execution_lineage import ExecutionLineages
 from lineage_service.triggering.weighing.kept_elements import KeptElements, KeptPairs
+from lineage_service.triggering.weighing.kept_lessons import KeptLessons
 from lineage_service.triggering.weighing.past_lessons import MOST_EXECUTIONS, PastLearner
 from lineage_service.triggering.weighing.weigher import Weighed, Weigher, last_experience
 
@@ -42,7 +43,7 @@ class StoredJobs:
         self._store, self._history = store, WaveHistory(store.location)
         self._durations, self._starts = Durations(store), LastStarts(store)
         self._totals = WaveTotals(self._history, self._durations)
-        self._learning: tuple[KeptElements, KeptPairs] | None = None
+        self._learning: tuple[KeptElements, KeptPairs, KeptLessons] | None = None
 
     def decide(
         self, question: Question, run: RunOnRows | None = None, *, is_patient: bool = False
@@ -71,10 +72,11 @@ class StoredJobs:
             return question
         return replace(question, terms=replace(question.terms, redacted=self._redacted))
 
-    def _kept(self) -> tuple[KeptElements, KeptPairs]:
+    def _kept(self) -> tuple[KeptElements, KeptPairs, KeptLessons]:
         """What certain answers do not need."""
         if self._learning is None:
-            self._learning = KeptElements(self._store.location), KeptPairs(self._store.location)
+            location = self._store.location
+            self._learning = KeptElements(location), KeptPairs(location), KeptLessons(location)
         return self._learning
 
     def jobs(self) -> Jobs:

@@ -86,12 +86,17 @@ class Changes:
 
 
 def elements(
-    table: pa.Table, keys: Sequence[str], values: Sequence[str], classes: Sequence[str] = ()
+    table: pa.Table,
+    keys: Sequence[str],
+    values: Sequence[str],
+    classes: Sequence[str] = (),
+    below: int | None = None,
 ) -> Elements:
     """The elements of a table: `values` are its columns of numbers, `classes` those that only equal or
     differ.
 
-    Without keys, the rows are a multiset, and `values` and `classes` are not looked at.
+    Without keys, the rows are a multiset, and `values` and `classes` are not looked at. With `below`, those
+    with a smaller key only.
 
     Raises `InvalidQueryError` for a column that is not there, one without numbers, and keys that are not
     unique.
@@ -104,23 +109,42 @@ def elements(
             )
     if not keys:
         hashes = _hashes(table, table.column_names)
-        rows, at, counts = np.unique(hashes, return_inverse=True, return_counts=True)
-        return Elements(rows, counts.astype(np.float64)[:, None], np.asarray(at, np.int32))
+        chosen = _below(hashes, below)
+        rows, at, counts = np.unique(hashes[chosen], return_inverse=True, return_counts=True)
+        places: Places = np.full(len(hashes), -1, np.int32)
+        places[chosen] = at
+        return Elements(rows, counts.astype(np.float64)[:, None], places)
     hashes = _hashes(table, keys)
+    _check_unique(table, keys, hashes)
+    chosen = _below(hashes, below)
+    order = chosen[np.argsort(hashes[chosen])]
+    columns = [_numbers(table, name) for name in values] + [_codes(table, name) for name in classes]
+    # Column by column: a row of all of them is copied once.
+    numbers = np.empty((len(order), len(columns)))
+    for number, column in enumerate(columns):
+        numbers[:, number] = column[order]
+    places = np.full(len(hashes), -1, np.int32)
+    places[order] = np.arange(len(order), dtype=np.int32)
+    return Elements(hashes[order], numbers, places)
+
+
+def _below(hashes: Keys, below: int | None) -> npt.NDArray[np.int64]:
+    return np.arange(len(hashes)) if below is None else np.flatnonzero(hashes < np.uint64(below))
+
+
+def _check_unique(table: pa.Table, keys: Sequence[str], hashes: Keys) -> None:
+    """Raises InvalidQueryError. It costs half of what the order of the rows does, which the error names."""
+    ordered = np.sort(hashes)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return
     order = np.argsort(hashes, kind="stable")
     ordered = hashes[order]
-    same = np.flatnonzero(ordered[1:] == ordered[:-1])
-    if len(same):
-        pair = table.select(list(keys)).take(pa.array(order[same[0] : same[0] + 2]))
-        raise InvalidQueryError(
-            f"the key {', '.join(keys)} is not unique: rows {order[same[0]]} and {order[same[0] + 1]} have "
-            f"{pair.to_pylist()[0]}; name further columns, or none for rows without a key"
-        )
-    columns = [_numbers(table, name) for name in values] + [_codes(table, name) for name in classes]
-    numbers = np.column_stack(columns) if columns else np.zeros((len(hashes), 0))
-    places: Places = np.empty(len(order), np.int32)
-    places[order] = np.arange(len(order), dtype=np.int32)
-    return Elements(ordered, numbers[order], places)
+    first = int(np.argmax(ordered[1:] == ordered[:-1]))
+    pair = table.select(list(keys)).take(pa.array(order[first : first + 2]))
+    raise InvalidQueryError(
+        f"the key {', '.join(keys)} is not unique: rows {order[first]} and {order[first + 1]} have "
+        f"{pair.to_pylist()[0]}; name further columns, or none for rows without a key"
+    )
 
 
 def difference(before: Elements, now: Elements) -> Changes:

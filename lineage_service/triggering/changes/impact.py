@@ -67,10 +67,12 @@ def level(elements: Elements) -> Level:
     if not len(elements):
         nothing = np.zeros(columns)
         return Level(0, nothing, nothing, np.zeros((len(QUANTILES), columns)), nothing)
-    ordered = np.sort(numbers, axis=0)
-    places = [min(int(share * len(ordered)), len(ordered) - 1) for share in QUANTILES]
+    places = [min(int(share * len(numbers)), len(numbers) - 1) for share in QUANTILES]
+    quantiles = np.empty((len(QUANTILES), columns))
+    for at, column in enumerate(numbers.T):
+        quantiles[:, at] = np.partition(column, places)[places]
     zeros = (numbers == 0).mean(axis=0)
-    return Level(len(elements), np.abs(numbers).sum(axis=0), numbers.mean(axis=0), ordered[places], zeros)
+    return Level(len(elements), np.abs(numbers).sum(axis=0), numbers.mean(axis=0), quantiles, zeros)
 
 
 def impact(changes: Changes, now: Level) -> Impact:
@@ -153,8 +155,10 @@ def _finite(numbers: Numbers) -> Numbers:
 def _largest(distances: Numbers) -> Numbers:
     """The `LARGE` largest of each column, 0 where there are fewer changes."""
     ranked = np.zeros((LARGE, distances.shape[1]))
-    top = np.sort(distances, axis=0)[::-1][:LARGE]
-    ranked[: len(top)] = top
+    first = max(len(distances) - LARGE, 0)
+    for at, column in enumerate(distances.T if len(distances) else ()):
+        top = np.sort(np.partition(column, first)[first:])[::-1]
+        ranked[: len(top), at] = top
     return ranked
 
 

@@ -2,7 +2,7 @@
 
 A pair says: had the job run at `reference` and not since, then its output at `wave` would be wrong by
 `error`. So n executions give up to n (n - 1) / 2 examples, those of long ages included, which a single
-chain of decisions shows only after it has gone wrong. Pairs are kept as a table of Arrow; no model is.
+chain of decisions shows only after it has gone wrong. Pairs are kept as a table of Arrow.
 """
 
 from __future__ import annotations

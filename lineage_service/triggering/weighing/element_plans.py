@@ -194,18 +194,19 @@ def _serves(plan: Plan, table: pa.Table) -> bool:
 
 def elements_of(table: pa.Table, plan: Plan) -> Elements:
     """Those that are kept. Raises PlanError where the plan does not serve any more."""
-    all_of = all_elements_of(table, plan)
-    if len(all_of) > 2 * (MOST_ELEMENTS << plan.halvings):
-        raise PlanError(f"{plan.path} has {len(all_of):,} elements, many more than before")
-    if not plan.halvings:
-        return all_of
-    share = int(np.searchsorted(all_of.keys, np.uint64(1 << (64 - plan.halvings))))
-    places = None if all_of.places is None else np.where(all_of.places < share, all_of.places, -1)
-    return Elements(all_of.keys[:share], all_of.values[:share], places)
+    most = 2 * (MOST_ELEMENTS << plan.halvings)
+    if table.num_rows > most and len(every := all_elements_of(table, plan)) > most:
+        raise PlanError(f"{plan.path} has {len(every):,} elements, many more than before")
+    return _chosen(table, plan, 1 << (64 - plan.halvings) if plan.halvings else None)
 
 
 def all_elements_of(table: pa.Table, plan: Plan) -> Elements:
     """However many there are. Raises PlanError where the plan does not serve any more."""
+    return _chosen(table, plan, None)
+
+
+def _chosen(table: pa.Table, plan: Plan, below: int | None) -> Elements:
+    """Those with a smaller key. Raises PlanError."""
     numbers = len(plan.values) + len(plan.classes) + plan.rest if plan.keys or plan.is_single else 1
     if not table.num_rows:
         return Elements(np.zeros(0, np.uint64), np.zeros((0, numbers)))
@@ -213,13 +214,13 @@ def all_elements_of(table: pa.Table, plan: Plan) -> Elements:
         if table.num_rows > 1:
             raise PlanError(f"{plan.path} had one row, and has {table.num_rows:,}: name their --key")
         table = table.append_column(_REST, pa.array([0] * table.num_rows))
-        return elements(table, [_REST], plan.values, plan.classes)
+        return elements(table, [_REST], plan.values, plan.classes, below)
     classes = list(plan.classes)
     if plan.rest:
         table = _with_rest(table, plan)
         classes.append(_REST)
     try:
-        return elements(table, plan.keys, plan.values, classes)
+        return elements(table, plan.keys, plan.values, classes, below)
     except InvalidQueryError as error:
         raise PlanError(f"{plan.path}: {error}") from None
 

@@ -2,8 +2,8 @@
 
 `wave_elements` has the elements of inputs and outputs of the last waves, `wave_pairs` the features of pairs
 of waves with the errors between them. What is written is not yet said: an answer names the part of elements
-that it rests on, so what was written for an answer that was refused is not looked at, and goes later. No
-model is kept. Both tables are made with their first rows.
+that it rests on, so what was written for an answer that was refused is not looked at, and goes later. Both
+tables are made with their first rows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lineage_service.triggering.changes.impact import QUANTILES, Features, Impac
 from lineage_service.triggering.dependence.read_rows import Codes
 from lineage_service.triggering.learning.training_pairs import TrainingPairs
 
-__all__ = ["KeptContainer", "KeptElements", "KeptPairs", "Pair"]
+__all__ = ["KeptContainer", "KeptElements", "KeptPairs", "Pair", "append_rows", "read_part"]
 
 _NUMBERS = pa.list_(pa.float64())
 _ELEMENTS = pa.schema(
@@ -116,17 +116,17 @@ class KeptElements:
         """Containers by their parts, in one commit. Raises StoreUnavailableError."""
         rows = [(part, container) for part, containers in parts.items() for container in containers]
         if rows:
-            _append(self._table, job, _element_rows(rows))
+            append_rows(self._table, job, _element_rows(rows))
 
     def of(self, part: str) -> list[KeptContainer]:
         """Raises StoreUnavailableError."""
-        rows = _read(self._location, self._name, self._table, part, _ELEMENTS)
+        rows = read_part(self._location, self._name, self._table, part, _ELEMENTS)
         return [_container(rows.slice(at, 1)) for at in range(rows.num_rows)]
 
     def impacts(self, part: str) -> dict[str, Impact]:
         """Of its inputs, by path. Raises StoreUnavailableError."""
         names = ["path", "columns", "impact"]
-        rows = _read(self._location, self._name, self._table, part, _ELEMENTS, names).to_pylist()
+        rows = read_part(self._location, self._name, self._table, part, _ELEMENTS, names).to_pylist()
         return {
             row["path"]: Impact(*np.split(np.array(row["impact"], np.float64), 2))
             for row in rows
@@ -177,7 +177,7 @@ class KeptPairs:
             }
             for pair in pairs
         ]
-        count = _append(self._table, job, pa.RecordBatch.from_pylist(rows, schema=_PAIRS))
+        count = append_rows(self._table, job, pa.RecordBatch.from_pylist(rows, schema=_PAIRS))
         if count % _JOINED == 0:
             self._table.join_files(job)
 
@@ -190,7 +190,7 @@ class KeptPairs:
         answer was given upon. Raises StoreUnavailableError.
 
         """
-        rows = _read(self._location, self._name, self._table, job, _PAIRS)
+        rows = read_part(self._location, self._name, self._table, job, _PAIRS)
         if not rows.num_rows:
             return None
         steps = rows.column("step").to_numpy()
@@ -227,7 +227,7 @@ class KeptPairs:
 
     def clear(self, job: str, before: int) -> int:
         """Remove the pairs whose reference is before this step; how many. Others may add pairs meanwhile."""
-        rows = _read(self._location, self._name, self._table, job, _PAIRS, ["reference"])
+        rows = read_part(self._location, self._name, self._table, job, _PAIRS, ["reference"])
         if not rows.num_rows or pc.min(rows.column("reference")).as_py() >= before:
             return 0
         count = self._table.delete_rows(job, f"reference < {before}")
@@ -262,7 +262,7 @@ def _features(rows: pa.Table, fitting: Mapping[str, list[int] | None], count: in
     return features
 
 
-def _append(table: LateTable, job: str, batch: pa.RecordBatch) -> int:
+def append_rows(table: LateTable, job: str, batch: pa.RecordBatch) -> int:
     """After whatever others append meanwhile; how many commits the job has."""
     source = f"trigger:{job}"
     for tries_left in reversed(range(_TRIES)):
@@ -277,7 +277,7 @@ def _append(table: LateTable, job: str, batch: pa.RecordBatch) -> int:
     raise AssertionError("the last try returns or raises")
 
 
-def _read(
+def read_part(
     location: StoreLocation,
     name: str,
     table: LateTable,

@@ -34,6 +34,7 @@ from lineage_service.triggering.weighing.execution_labels import ExecutionLabels
 from lineage_service.triggering.weighing.execution_lineage import ExecutionLineages
 from lineage_service.triggering.weighing.experience import Experience, Step, experience_of_json
 from lineage_service.triggering.weighing.kept_elements import KeptElements, KeptPairs, Pair
+from lineage_service.triggering.weighing.kept_lessons import KeptLessons
 from lineage_service.triggering.weighing.pair_features import between, kept_inputs, seen_input
 
 __all__ = ["Weighed", "Weigher", "last_experience", "progress_in_words"]
@@ -67,9 +68,10 @@ class Weigher:
         history: WaveHistory,
         elements: KeptElements,
         pairs: KeptPairs,
+        lessons: KeptLessons,
         lineages: ExecutionLineages,
     ) -> None:
-        self._history, self._elements, self._pairs = history, elements, pairs
+        self._history, self._elements, self._pairs, self._lessons = history, elements, pairs, lessons
         self._labels = ExecutionLabels(elements, pairs, lineages)
         self._tables: dict[tuple[str, str], pa.Table] = {}
 
@@ -245,10 +247,9 @@ class Weigher:
             names = names_without(features.names, learned.dropped)
             if pairs is None or pairs.names != names:
                 raise UnreadRowsError("what was learned is of other features")
-            lesson = phases.lesson(progress, pairs, policy)
             row = features.values[[features.names.index(name) for name in names]]
-            probability, unlike = float(lesson.forest.probability(row[None, :])[0]), lesson.unlike(row)
-            expected = float(lesson.errors.expected(row[None, :])[0])
+            job = job_key(evidence.question.job)
+            probability, expected, unlike = self._lessons.expected(job, progress, pairs, policy, row)
         verdict = phases.verdict(
             progress,
             policy,

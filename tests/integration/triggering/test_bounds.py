@@ -198,7 +198,11 @@ def test_labels_count_and_forget_removes_everything(still: Still) -> None:
     assert "0 of 8 waves are done (training has begun anew: somebody asked for it)" in still.wave().why
     assert still.job.jobs.forget(JOB) == 6
     flows = still.job.folder / "flows"
-    assert not [path for name in ("wave_elements", "wave_pairs") for path in (flows / name).glob("key=*")]
+    assert not [
+        path
+        for name in ("wave_elements", "wave_pairs", "wave_forests")
+        for path in (flows / name).glob("key=*")
+    ]
     assert still.job.jobs.waves(JOB).waves == ()
     assert [still.wave().reason for _ in range(3)][1:] == ["training"] * 2
 
