@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-import lineage_service.cli.arrow  # noqa: F401 - before all that imports Arrow
+from lineage_service.cli.arrow import release_memory  # first: before all that imports Arrow
 from lineage_service.cli.query.output import Output, moment, plain, print_table, table
 from lineage_service.errors import InvalidQueryError, LineageError
 from lineage_service.lineage import Job, LeftOut, ModelInCharge, PastTraining, Trigger, Waves
@@ -267,6 +267,7 @@ def _print(answer: Trigger, *, is_json: bool, to_error: bool) -> None:
 
 def _run(words: list[str], wave: str) -> int:
     """The exit code of the command, as a shell gives it."""
+    release_memory()
     try:
         code = subprocess.run(words, env={**os.environ, WAVE_VARIABLE: wave}, check=False).returncode
     except FileNotFoundError:

@@ -12,7 +12,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -32,7 +32,7 @@ from deltalake import (
     WriterProperties,
     write_deltalake,
 )
-from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from lineage_service.store.errors import StoreConflictError, StoreUnavailableError, translated_errors
 from lineage_service.store.location import StoreLocation
@@ -360,16 +360,24 @@ def _opened(location: StoreLocation, name: str, schema: pa.Schema, key: str) -> 
         for warning in empty_entries(uri):
             logger.warning("%s", warning)
     try:
-        delta = DeltaTable.create(
-            uri,
-            schema,
-            mode="ignore",
-            partition_by=[key],
-            name=name,
-            configuration=_CONFIGURATION,
-        )
+        delta = _existing_or_new(location, name, schema, key)
         if delta.version() == 0:
             location.sync(name, [0])
         return delta
     except DeltaError:
         return DeltaTable(uri)  # another process made it between the look and the commit
+
+
+def _existing_or_new(location: StoreLocation, name: str, schema: pa.Schema, key: str) -> DeltaTable:
+    """To create one that is there reads its log twice."""
+    uri = location.table(name)
+    with suppress(TableNotFoundError):
+        return DeltaTable(uri)
+    return DeltaTable.create(
+        uri,
+        schema,
+        mode="ignore",
+        partition_by=[key],
+        name=name,
+        configuration=_CONFIGURATION,
+    )

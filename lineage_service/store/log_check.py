@@ -121,7 +121,7 @@ def _restore(*, is_only: bool) -> str:
 
 
 def _entries(log: Path) -> list[Path]:
-    return sorted(path for path in log.iterdir() if _ENTRY.fullmatch(path.name))
+    return sorted((path for path in log.iterdir() if _ENTRY.fullmatch(path.name)), key=_version)
 
 
 def _checkpoints(log: Path) -> list[Path]:

@@ -182,7 +182,7 @@ def _csv(source: Any, form: RowFormat, columns: Sequence[str], by_ending: bool) 
         raise UnreadRowsError("CSV with comments, or with a delimiter of several characters, is not read")
     has_header = form.has_header or by_ending
     text = source.read()
-    if not text.strip():
+    if not text or text.isspace():
         return pa.table({})
     if not has_header and not columns:
         first = text.split(b"\n", 1)[0]
@@ -207,7 +207,7 @@ def _json(source: Any, form: RowFormat, columns: Sequence[str], by_ending: bool)
     if form.has_several:
         raise UnreadRowsError("JSON of several lines is not read")
     text = source.read()
-    return lines.read_json(pa.BufferReader(text)) if text.strip() else pa.table({})
+    return lines.read_json(pa.BufferReader(text)) if text and not text.isspace() else pa.table({})
 
 
 def _text(source: Any, form: RowFormat, columns: Sequence[str], by_ending: bool) -> pa.Table:

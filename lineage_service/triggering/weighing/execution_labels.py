@@ -109,11 +109,15 @@ class ExecutionLabels:
         learned = self.tested(learned, evidence, step.step)
         return learned, {} if error is None else {step.number: error}
 
+    def walks(self, learned: Experience) -> bool:
+        """Are features of lineage used?"""
+        return PREFIX not in learned.dropped
+
     def lineages(
         self, learned: Experience, reference: Step, containers: Sequence[KeptContainer]
     ) -> Mapping[str, Lineage]:
         """Of the execution at a step, by path, as far as its features are used. `containers`: of the step."""
-        if PREFIX in learned.dropped:
+        if not self.walks(learned):
             return {}
         return self._lineages.of(reference, containers, learned.plans_of(outputs=True))
 

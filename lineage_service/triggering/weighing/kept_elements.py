@@ -50,6 +50,8 @@ _ELEMENTS = pa.schema(
 )
 #: Tables of earlier versions lack these.
 _LATER = ("coded", "coded_values", "codes")
+#: What a walk along lineage needs, and nobody else.
+_OF_ROWS = ("files", "places", "coded_values", "codes")
 _PAIRS = pa.schema(
     [
         ("key", pa.string()),
@@ -118,9 +120,13 @@ class KeptElements:
         if rows:
             append_rows(self._table, job, _element_rows(rows))
 
-    def of(self, part: str) -> list[KeptContainer]:
-        """Raises StoreUnavailableError."""
-        rows = read_part(self._location, self._name, self._table, part, _ELEMENTS)
+    def of(self, part: str, *, has_rows: bool = True) -> list[KeptContainer]:
+        """Without `has_rows`, nothing of rows, and of codes the names only, which is half of what is read.
+
+        Raises StoreUnavailableError.
+        """
+        names = [name for name in _ELEMENTS.names if name != "key" and (has_rows or name not in _OF_ROWS)]
+        rows = read_part(self._location, self._name, self._table, part, _ELEMENTS, names)
         return [_container(rows.slice(at, 1)) for at in range(rows.num_rows)]
 
     def impacts(self, part: str) -> dict[str, Impact]:
@@ -354,6 +360,8 @@ def _codes(row: pa.Table, elements: int) -> Codes | None:
     if coded is None:
         return None
     names, counts = zip(*json.loads(coded), strict=True) if coded != "[]" else ((), ())
+    if "codes" not in row.column_names:
+        return Codes(names, np.zeros((0, len(names)), np.uint64))
     values, codes = (row.column(name)[0].values.to_numpy() for name in ("coded_values", "codes"))
     parts = np.split(values.view(np.uint64), np.cumsum(counts)[:-1]) if names else []
     columns = [part[at] for part, at in zip(parts, codes.reshape(-1, elements), strict=True)]
@@ -367,7 +375,9 @@ def _container(row: pa.Table) -> KeptContainer:
         row.column(name)[0].values.to_numpy() for name in ("hashes", "numbers", "level", "impact")
     )
     keys = hashes.view(np.uint64)
-    files, places = json.loads(row.column("files")[0].as_py()), row.column("places")[0].values.to_numpy()
+    files, places = [], None
+    if "files" in row.column_names:
+        files, places = json.loads(row.column("files")[0].as_py()), row.column("places")[0].values.to_numpy()
     return KeptContainer(
         path=path,
         is_output=is_output,

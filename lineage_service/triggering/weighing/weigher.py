@@ -182,7 +182,10 @@ class Weigher:
             if before:
                 learned = replace(learned.anew(at, "the inputs are other ones"), steps=())
             learned = replace(learned, plans=(*plans, *outputs))
-        previous = kept_inputs(self._elements.of(learned.steps[-1].part)) if learned.steps else {}
+        # Of the wave before only its elements, and which columns were coded.
+        previous = (
+            kept_inputs(self._elements.of(learned.steps[-1].part, has_rows=False)) if learned.steps else {}
+        )
         of_outputs = {name for plan in outputs for name in plan.keys}
         containers = [
             seen_input(tables[plan.path], plan, inputs[plan.path], previous.get(plan.path), of_outputs)
@@ -200,7 +203,7 @@ class Weigher:
         if reference is not None:
             impacts = Impacts(self._elements, learned.steps).since(reference.step, at)
             own = {one.path: one.impact for one in containers if one.impact is not None}
-            kept = self._elements.of(reference.part)
+            kept = self._elements.of(reference.part, has_rows=self._labels.walks(learned))
             features = between(
                 plans,
                 kept_inputs(kept),

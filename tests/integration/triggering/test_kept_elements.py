@@ -77,6 +77,12 @@ def test_what_is_kept_is_given_back_and_forgotten(location: StoreLocation) -> No
     stored = sorted(again.of(part), key=lambda one: one.path)
     expected = sorted(containers, key=lambda one: one.path)
     assert repr([numbers(one) for one in stored]) == repr([numbers(one) for one in expected])  # with NaN
+    without = sorted(again.of(part, has_rows=False), key=lambda one: one.path)
+    assert repr([one.elements for one in without]) == repr([one.elements for one in stored])
+    assert [one.codes and one.codes.names for one in without] == [
+        one.codes and one.codes.names for one in stored
+    ]
+    assert {(one.files, one.places) for one in without} == {((), None)}
     assert again.impacts(part).keys() == {"/in1", "/in2", "/in3"}
     pairs.add(JOB, [pair(0, 1, None), pair(0, 1, 0.5), pair(0, 2, None), pair(1, 2, 0.25)])
     pairs.add(OTHER, [pair(0, 1, 0.1)])
