@@ -4,8 +4,8 @@
 
 A job of `perf/workloads` reads CSV of so many detectors, as its user runs it: by spark-submit, with lineage,
 through Kafka and a consumer. Before each wave its input changes and `lineage trigger JOB --bound` is asked.
-First come the waves of the training, each of which is run. Behind the test, waves are skipped, and as many
-are asked by the command as by HTTP. Then the job itself is measured. Writes
+First come the waves of the training, each of which is run. Behind the test nothing is run, whatever the
+answer, and as many waves are asked by the command as by HTTP. Then the job itself is measured. Writes
 `perf/results/decision-DATE.json` and `.md`.
 """
 
@@ -166,7 +166,8 @@ class _Run:
             while self._phase != "application":
                 if self._number > 3 * int(TERMS["training"]):
                     raise JobError(f"{JOB} is not in charge after {self._number} waves")
-                self._ask(_TRAINING)
+                if self._ask(_TRAINING)["decision"] == "run":
+                    self._execute()
         # Of the first wave nothing is known, the second has nothing to be compared with.
         del self.case.asked[:2]
         self.case.asked[-1] = replace(self.case.asked[-1], kind=_TEST)
@@ -185,10 +186,13 @@ class _Run:
             for _ in range(_JOBS):
                 self._execute()
 
-    def _ask(self, kind: str) -> None:
+    def _ask(self, kind: str) -> Mapping[str, Any]:
         """By the command."""
         self._change()
-        self._done(kind, *self._command())
+        answer, *took = self._command()
+        self._note(kind, answer, *took)
+        self._phase = answer["phase"]
+        return answer
 
     def _change(self) -> None:
         next(self._changes)
@@ -225,7 +229,7 @@ class _Run:
         with urllib.request.urlopen(urllib.request.Request(url, method="POST"), timeout=60) as said:
             answer = json.load(said)
         wall_s = time.perf_counter() - began
-        self._done(_HTTP, answer, api.process.cost().cpu_s - before, wall_s)
+        self._note(_HTTP, answer, api.process.cost().cpu_s - before, wall_s)
 
     def _note(self, kind: str, answer: Mapping[str, Any], cpu_s: float, wall_s: float) -> None:
         asked = Asked(
@@ -233,12 +237,6 @@ class _Run:
         )
         self.case.asked.append(asked)
         print(f"{time.strftime('%H:%M:%S')} wave {self._number}: {asked}", file=sys.stderr, flush=True)
-
-    def _done(self, kind: str, answer: Mapping[str, Any], cpu_s: float, wall_s: float) -> None:
-        self._note(kind, answer, cpu_s, wall_s)
-        self._phase = answer["phase"]
-        if answer["decision"] == "run":
-            self._execute()
 
     def _execute(self) -> None:
         conf = {
