@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 __all__ = [
     "DatasetName",
     "dataset_at",
+    "file_format",
     "is_of_files",
     "location_of",
     "normal_name",
@@ -30,6 +31,8 @@ __all__ = [
 _LOCAL = "file"
 #: Formats of what is no file.
 _WITHOUT_FILES = frozenset(("jdbc", "kafka"))
+#: Formats of tables -> that of their data files.
+_OF_DATA_FILES = {"delta": "parquet"}
 #: Schemes of one place -> the one that names it. Those of Azure say whether TLS is used.
 _SCHEMES: Mapping[str, str] = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss", "wasb": "wasbs"}
 #: Stores whose names are keys: these begin with no slash.
@@ -50,6 +53,11 @@ class DatasetName(NamedTuple):
 def is_of_files(format: str) -> bool:
     """Is what has this format a file or a folder?"""
     return format not in _WITHOUT_FILES
+
+
+def file_format(format: str) -> str:
+    """The format of the files of what has this format: a table of Delta Lake has files of Parquet."""
+    return _OF_DATA_FILES.get(format, format)
 
 
 def place_named(path: str) -> DatasetName:

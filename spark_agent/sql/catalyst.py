@@ -341,6 +341,10 @@ class Catalyst:
         """A repartition over a child with columns more, which takes each row where it went without them."""
         return self._builder.repartition(plan, self._java.java_list(more), child)
 
+    def sorted_by(self, columns: list[Expression], plan: Plan) -> Plan:
+        """The rows of each partition in the order of these columns."""
+        return self._builder.sortedBy(self._java.java_list(columns), plan)
+
     def with_children(self, plan: Plan, children: list[Plan]) -> Plan:
         return self._builder.withChildren(plan, self._java.java_list(children))
 

@@ -287,7 +287,8 @@ class Jvm:
 
         `entry` is the method of Spark SQL that was called, Class.method, behind `cached:` where Spark caches;
         and before `@` and the number of the JVM's thread, where that works for Python. `#` and the number of
-        a call follow while a library of the JVM works for that.
+        a call follow while a library of the JVM works for that, and `|` and what a library of tables does
+        where that has the plan made (`TableWork`).
         """
         from pyspark.java_gateway import ensure_callback_server_started
 

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from lineage_service.tracing.files.file_systems import is_local
 from lineage_service.tracing.model.elements import TopologyNode
-from spark_agent.contract.dataset_names import one_path
+from spark_agent.contract.dataset_names import file_format, one_path
 
 __all__ = [
     "CSV_WITH_HEADER",
@@ -72,7 +72,7 @@ class FilePart:
 
 
 def format_of(node: TopologyNode) -> str:
-    return TEXT if node.dataset is None else node.dataset.format
+    return TEXT if node.dataset is None else file_format(node.dataset.format)
 
 
 def parts_of(node: TopologyNode, info: Mapping[str, Any]) -> list[FilePart]:

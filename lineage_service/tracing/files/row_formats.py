@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from lineage_service.lineage import Column
 from lineage_service.tracing.files.csv_dialect import CsvDialect, dialect_of
 from lineage_service.tracing.model.elements import TopologyNode
+from spark_agent.contract.dataset_names import file_format
 
 __all__ = ["TEXT_LINES", "RowFormat", "columns_of_records", "row_format_named", "row_format_of"]
 
@@ -69,7 +70,8 @@ def row_format_of(node: TopologyNode) -> RowFormat:
     options = node.options
     if options is None and node.expressions is not None:  # of an agent that sent no more
         options = node.expressions.get("options")
-    return _row_format(node.dataset.format, options, is_written=node.kind == "sink")
+    format = file_format(node.dataset.format)
+    return _row_format(format, options, is_written=node.kind == "sink")
 
 
 def columns_of_records(node: TopologyNode) -> tuple[Column, ...]:

@@ -15,7 +15,7 @@ from lineage_service.tracing.files.file_parts import LINES, NUMBERED, TEXT, norm
 from lineage_service.tracing.model.elements import PartitionInfo
 from lineage_service.tracing.model.event_log import add_partitions
 from spark_agent import contract
-from spark_agent.contract.dataset_names import location_of
+from spark_agent.contract.dataset_names import file_format, location_of
 
 __all__ = ["EVENT_TYPES", "FileSplit", "LinkedFiles", "UnfollowedReader", "linked_files"]
 
@@ -118,7 +118,7 @@ def _linked_files(application_id: str, events: Sequence[Mapping[str, Any]]) -> L
         if event["type"] == contract.APPLICATION_STARTED:
             began = int(event["time"])
         elif event["type"] == contract.NODE_REGISTERED and _has_rows_of_files(event):
-            kinds[event["node"]] = str(event["kind"]), str(event["dataset"]["format"])
+            kinds[event["node"]] = str(event["kind"]), file_format(str(event["dataset"]["format"]))
         elif event["type"] == contract.PARTITIONS:
             reported.append((event["node"], event["partitions"]))
         elif event["type"] == contract.RUN_KEPT and event.get("parts"):
@@ -187,5 +187,5 @@ def _is_unfollowed_source(node: Mapping[str, Any]) -> bool:
 def _has_rows_of_files(node: Mapping[str, Any]) -> bool:
     """Its records are rows of files, or whole files that were read, and its query was followed."""
     dataset = None if _is_unfollowed_source(node) else node.get("dataset")
-    format = dataset.get("format") if isinstance(dataset, Mapping) else None
+    format = file_format(str(dataset.get("format"))) if isinstance(dataset, Mapping) else None
     return format in LINES | NUMBERED or (format == "file" and node["kind"] == "source")

@@ -7,7 +7,7 @@ may be another query's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from spark_agent.sql.files.output_files import UnknownFilesError
 from spark_agent.sql.files.text_options import text_options
 from spark_agent.sql.plan_schemas import schema_written
 from spark_agent.sql.schemas import Schema
-from spark_agent.sql.types import OutputFiles, Plan
+from spark_agent.sql.types import Expression, OutputFiles, Plan
 
 #: Part of the name of Hive's class that writes -> what the dataset of the node says.
 _HIVE_FORMATS = {"text": "text", "orc": "orc", "parquet": "parquet", "avro": "avro"}
@@ -44,6 +44,7 @@ class Output:
     jobs_before: frozenset[str] | None = frozenset()  # with files there when it began; None: too many to know
     jobs_after: frozenset[str] | None = None  # the same when another query began to write there
     schema: Schema | None = None
+    order: list[Expression] = field(default_factory=list)  # rows of a task are put into it
     _pieces: dict[int, list[written_files.Piece]] = field(default_factory=dict)
 
     def take(self, split: int, rows: int, report: Mapping[str, Any]) -> None:
@@ -54,6 +55,11 @@ class Output:
         pieces = written_files.pieces(split, rows, runs, self.most_rows)
         if pieces is not None:
             self._pieces[split] = pieces
+
+    @property
+    def is_committed_later(self) -> bool:
+        """Does the log of a table say which files it has, once a transaction is committed?"""
+        return False
 
     @property
     def _is_divided(self) -> bool:
@@ -86,6 +92,14 @@ class Output:
                 file_partitions.append(partitions.part_file(split, empty))
         return job, sorted(file_partitions, key=lambda partition: int(partition["split"]))
 
+    def commit(self) -> Any:
+        """Of what `is_committed_later`: the transaction's commit, None as long as that is not known."""
+        return None
+
+    def files_of(self, commit: Any) -> list[dict[str, Any]]:
+        """The files of each partition by a commit; empty where they are not known."""
+        return []
+
     def _listed(
         self, folder: str, written: set[written_files.File], other_jobs: Iterable[str]
     ) -> tuple[str, written_files.Files]:
@@ -116,6 +130,7 @@ class Outputs:
 
     def __init__(self) -> None:
         self._open: dict[int, Output] = {}
+        self._awaited: dict[int, Output] = {}  # whose transactions are not seen in the logs of their tables
         self._jobs: set[str] = set()  # that are known to be a query's
 
     def begin(self, node: int, output: Output) -> None:
@@ -137,10 +152,30 @@ class Outputs:
         output = self._open.pop(node, None)
         if output is None or is_failed:
             return []
+        if output.is_committed_later:
+            self._awaited[node] = output
+            return []
         job, files = output.files(self._jobs)
         if job is not None:
             self._jobs.add(job)
         return files
+
+    @property
+    def is_awaiting(self) -> bool:
+        """Are there outputs whose transactions were not committed yet?"""
+        return bool(self._awaited)
+
+    def committed(self) -> Iterator[tuple[int, str, list[dict[str, Any]]]]:
+        """(node, version of the table, files of each partition) of those that were committed meanwhile."""
+        for node, output in list(self._awaited.items()):
+            commit = output.commit()
+            if commit is not None:
+                del self._awaited[node]
+                yield node, str(commit.version), output.files_of(commit)
+
+    def uncommitted(self) -> list[int]:
+        """The nodes of those that are still awaited."""
+        return list(self._awaited)
 
 
 def of_command(catalyst: Catalyst, command: Plan, symlinks: Sequence[dict[str, str]] = ()) -> Output | None:

@@ -28,7 +28,10 @@ _FORMATS = {
     "JsonFileFormat": "json",
     "OrcFileFormat": "orc",
     "AvroFileFormat": "avro",
+    "DeltaParquetFileFormat": "delta",
 }
+#: Files of these formats know the index of each row, or how many rows are before a split.
+_INDEXED, _STRIPED = frozenset(("parquet", "delta")), frozenset(("orc", "delta"))
 #: Options that do not change what a column of a row is, whatever they say.
 _NEUTRAL_OPTIONS = frozenset(
     (
@@ -127,8 +130,11 @@ class FileScans:
         return schema_read(self._catalyst, plan, leaf.kind)
 
     def with_row_index(self, plan: Plan, scan: Operator) -> tuple[Plan, Expression] | None:
-        """The scan with the index of each row in its file; None where the format does not know it."""
-        if scan.files is None or format_of(scan.files) != "parquet":
+        """The scan with the index of each row in its file; None where the format does not know it.
+
+        Delta Lake gives it where deletion vectors may have deleted rows. Of other tables rows are counted.
+        """
+        if scan.files is None or format_of(scan.files) not in _INDEXED:
             return None
         indexed = self._catalyst.with_row_index(plan)
         if indexed is None:
@@ -140,7 +146,7 @@ class FileScans:
 
     def is_striped(self, scan: Operator) -> bool:
         """Does the file know how many of its rows are before a split, but not the index of each?"""
-        return scan.files is not None and format_of(scan.files) == "orc"
+        return scan.files is not None and format_of(scan.files) in _STRIPED
 
     def is_interleaved(self, scan: Operator) -> bool:
         """May a task read this scan and another one alternately? Then it is not known whose file it is in."""

@@ -18,7 +18,7 @@ from spark_agent.driver import partitions
 
 #: part-00000-<job>-c000.snappy.parquet, part-00000-<job>_00000.c000.snappy.parquet of a bucket; before it
 #: 00000_0_ where Hive is to find the bucket
-_PART = re.compile(r"(?:[0-9]{5,}_0_)?part-([0-9]{5,})-([0-9a-fA-F-]{36})(?:_([0-9]+))?[-.]c([0-9]+)(?:\.|$)")
+PART = re.compile(r"(?:[0-9]{5,}_0_)?part-([0-9]{5,})-([0-9a-fA-F-]{36})(?:_([0-9]+))?[-.]c([0-9]+)(?:\.|$)")
 #: The most files of a task that are published: they have to fit into one event.
 MOST_PIECES = 3_000
 #: What looking for earlier jobs below a folder may take.
@@ -52,7 +52,7 @@ def files_in(folder: str) -> Files:
     """Nothing of a folder that the driver cannot list."""
     files: dict[str, dict[File, str]] = defaultdict(dict)
     for name in _names(folder):
-        match = _PART.match(name)
+        match = PART.match(name)
         if match is not None:
             split, job, bucket, counter = match.groups()
             file = File(int(split), NO_BUCKET if bucket is None else int(bucket), int(counter))
@@ -67,7 +67,7 @@ def jobs_below(folder: str, *, is_deep: bool) -> frozenset[str] | None:
     while left:
         at = left.pop()
         for name in _names(at):
-            match = _PART.match(name)
+            match = PART.match(name)
             if match is not None:
                 jobs.add(match[2])
             elif is_deep and "=" in name:  # a folder of a value

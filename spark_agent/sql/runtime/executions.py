@@ -6,6 +6,7 @@ which action it was and whether it failed. Promises that the records of a failed
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
@@ -22,6 +23,9 @@ from spark_agent.sql.runtime.re_executions import ReExecutions
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session
 
+#: How long the end of an application waits for transactions whose tasks have written, and how often it looks.
+_COMMIT_WAIT_S, _COMMIT_POLL_S = 2.0, 0.05
+_UNCOMMITTED = "no commit of its transaction was seen: its records may be in no version of the table"
 #: Sinks of queries that may run, or run again.
 _MOST_SINKS = 1_000
 
@@ -60,7 +64,7 @@ class Executions:
         """A task run of a tap was accepted."""
         node, split = manifest["input"], manifest["split"]
         self._partitions.scanned(node, split, manifest.pop("parts", None) or [])
-        written: dict[str, Any] = {name: manifest.pop(name, None) for name in ("places", "lines")}
+        written: dict[str, Any] = {name: manifest.pop(name, None) for name in ("places", "lines", "spilled")}
         if not self._fits.takes(manifest) and not self._re_executions.takes(manifest):
             self._session.events.publish_manifest(manifest)
         self._outputs.take(node, split, manifest["outputs"], written)
@@ -76,6 +80,22 @@ class Executions:
             self._end_sink(node, is_failed=is_failed, error=error)
             self._partitions.publish(node, self._outputs.end(node, is_failed=is_failed))
         self._rdd_boundary.describe()
+        self.look_for_commits()
+
+    def look_for_commits(self) -> None:
+        """Publish the files of transactions that were committed since their queries have ended."""
+        if not self._outputs.is_awaiting:
+            return
+        for number, version, files in self._outputs.committed():
+            self._partitions.publish(number, files)
+            self._publish_again(number, dataset_version=version)
+
+    def _publish_again(self, number: int, *, dataset_version: str) -> None:
+        """A sink, once it is known which version of its table it has made."""
+        node, *_ = self._sinks.get(number, (None,))
+        if node is not None and node.dataset is not None:
+            node.dataset = {**node.dataset, "version": dataset_version}
+            self._session.events.emit(contract.NODE_REGISTERED, **node.event())
 
     def taken(self, number: int) -> None:
         """The fit of this number has ended."""
@@ -86,6 +106,20 @@ class Executions:
         self._re_executions.end_all()
         self._fits.end_all()
         self._rdd_boundary.describe()
+        self._end_commits()
+
+    def _end_commits(self) -> None:
+        """Wait a little for transactions; the records of those that were not committed are no result."""
+        until = time.monotonic() + _COMMIT_WAIT_S
+        self.look_for_commits()
+        while self._outputs.is_awaiting and time.monotonic() < until:
+            time.sleep(_COMMIT_POLL_S)
+            self.look_for_commits()
+        for number in self._outputs.uncommitted():
+            node, *_ = self._sinks.get(number, (None,))
+            if node is not None:
+                node.exact, node.reason = False, _UNCOMMITTED
+                self._session.events.emit(contract.NODE_REGISTERED, **node.event())
 
     def _end_sink(self, number: int, *, is_failed: bool, error: dict[str, str] | None) -> None:
         """Of a query that failed, which may run well another time, records are no result."""

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.types import Plan
@@ -12,6 +16,8 @@ _TAP = re.compile(r"lineage_tap\(([0-9]+)")
 _MOST_ABOVE = 6
 #: Of a list in the text of an operator, so many are shown.
 _SHOWN = 8
+#: Transactions of tables that may be under way.
+_MOST_TRANSACTIONS = 100
 
 
 class PersistedNodes:
@@ -20,6 +26,23 @@ class PersistedNodes:
     def __init__(self, catalyst: Catalyst) -> None:
         self._catalyst = catalyst
         self._by_rdd: dict[int, int] = {}
+        self._materialized: OrderedDict[str, tuple[tuple[int, ...], int]] = OrderedDict()  # by transaction
+        self._local = threading.local()
+
+    def remember_materialized(self, transaction: str, query: Plan, node: int) -> None:
+        """A transaction of a table materializes the rows of a query, those of `node`, in the JVM."""
+        self._materialized[transaction] = self._catalyst.column_ids(query), node
+        if len(self._materialized) > _MOST_TRANSACTIONS:
+            self._materialized.popitem(last=False)
+
+    @contextmanager
+    def within(self, transaction: str | None) -> Iterator[None]:
+        """What this thread asks meanwhile is of a plan of that transaction."""
+        self._local.transaction = transaction
+        try:
+            yield
+        finally:
+            self._local.transaction = None
 
     def remember(self, leaf: Plan, node: int) -> None:
         """What a checkpoint gave, a LogicalRDD, has the records of `node`."""
@@ -32,7 +55,15 @@ class PersistedNodes:
             if self._catalyst.kind(plan) == "AdaptiveSparkPlanExec":
                 plan = plan.inputPlan()  # as it was before stages of it ran and came to stand above the tap
             return _top_tap(plan)
-        return self._by_rdd.get(int(leaf.rdd().id())) if kind == "LogicalRDD" else None
+        if kind != "LogicalRDD":
+            return None
+        node = self._by_rdd.get(int(leaf.rdd().id()))
+        return self._materialized_of(leaf) if node is None else node
+
+    def _materialized_of(self, leaf: Plan) -> int | None:
+        """By its columns, which stay those of the query: nobody outside sees the DataFrame of the library."""
+        columns, node = self._materialized.get(getattr(self._local, "transaction", None) or "", ((), None))
+        return node if node is not None and self._catalyst.column_ids(leaf) == columns else None
 
 
 def _top_tap(plan: Plan) -> int | None:

@@ -9,6 +9,7 @@ from typing import Any
 from spark_agent.driver.sites import Site
 from spark_agent.sql.files.outputs import Output
 from spark_agent.sql.schemas import Schema
+from spark_agent.sql.table_formats.table_work import TableWork
 from spark_agent.sql.tables import Endpoint
 from spark_agent.sql.types import Plan
 
@@ -28,15 +29,23 @@ class PlanningCall:
     is_cache: bool  # Spark caches the rows
     thread: int | None  # of the JVM, where it works for a thread of Python
     taker: int | None = None  # the call of a library of the JVM that plans it, by its number
+    work: TableWork | None = None  # what a library of tables does that has the plan made
 
     @classmethod
     def parse(cls, entry: str) -> PlanningCall:
         """`entry` is what `Jvm.strategy` says."""
+        entry, _, work = entry.partition("|")
         entry, _, taker = entry.partition("#")
         call, _, thread = entry.partition("@")
         cached, _, method = call.rpartition(":")
         is_number = taker.isascii() and taker.isdigit()
-        return cls(method, bool(cached), int(thread) if thread else None, int(taker) if is_number else None)
+        return cls(
+            method,
+            bool(cached),
+            int(thread) if thread else None,
+            int(taker) if is_number else None,
+            TableWork.parse(work) if work else None,
+        )
 
     @property
     def spark_name(self) -> str:
@@ -45,11 +54,17 @@ class PlanningCall:
 
     @property
     def is_captured(self) -> bool:
-        return not self.method.startswith(_NOT_CAPTURED)
+        is_of_rows = self.work is None or self.work.is_of_rows
+        return is_of_rows and not self.method.startswith(_NOT_CAPTURED)
+
+    @property
+    def is_materializing(self) -> bool:
+        """Does a library of tables keep the rows for later steps of a statement?"""
+        return self.work is not None and self.work.is_materializing
 
     @property
     def is_read_as_rdd(self) -> bool:
-        return not self.is_cache and self.method.startswith(_READING_AS_RDD)
+        return self.is_materializing or (not self.is_cache and self.method.startswith(_READING_AS_RDD))
 
     @property
     def is_of_rdd(self) -> bool:
@@ -93,6 +108,12 @@ class PlannedQuery:
     def name(self) -> str:
         """Of the node of its output."""
         return self.action if self.taker is None else self.part_name
+
+    @property
+    def transaction(self) -> str | None:
+        """The open transaction of a table that it is part of, by its id."""
+        work = self.call.work
+        return None if work is None or work.transaction is None else work.transaction.id
 
     @property
     def is_action(self) -> bool:

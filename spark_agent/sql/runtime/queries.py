@@ -25,6 +25,7 @@ from spark_agent.sql.rerun.replayed_queries import ReplayedQueries
 from spark_agent.sql.rerun.rerun import LAZY_REASON, LazyQueries, Rerun
 from spark_agent.sql.rewrite import plan_display, rewriter
 from spark_agent.sql.rewrite.plan_nodes import PlanNode, PlanNodes, UncoveredError
+from spark_agent.sql.rewrite.plan_walk import Rewritten
 from spark_agent.sql.rewrite.row_paths import ROW_PYTHON
 from spark_agent.sql.rewrite.taps import TapFactory
 from spark_agent.sql.runtime import dataframe_call_sites, function_calls, saves
@@ -38,6 +39,8 @@ from spark_agent.sql.runtime.rdd_boundary import RddBoundary
 from spark_agent.sql.runtime.re_executions import ReExecutions, upper_bound_reason
 from spark_agent.sql.runtime.reruns import Reruns
 from spark_agent.sql.runtime.saves import Saves
+from spark_agent.sql.table_formats import delta_outputs
+from spark_agent.sql.table_formats.log_files import LogFiles
 from spark_agent.sql.tables import Endpoint
 from spark_agent.sql.types import Expression, Plan
 
@@ -67,7 +70,7 @@ class Queries:
         self._session, self._jvm, self._coarse_queries = session, jvm, coarse_queries
         events = session.events
         self._catalyst = Catalyst(session.context._jvm, jvm)
-        persisted_nodes = PersistedNodes(self._catalyst)
+        self._persisted_nodes = persisted_nodes = PersistedNodes(self._catalyst)
         self._re_executions = ReExecutions(session.scope.next_number, events.emit, events.publish_manifest)
         self._fits = Fits(session, jvm.manifests.add, is_pinned=jvm.is_pinned)
         self._rdd_boundary = RddBoundary(
@@ -82,6 +85,7 @@ class Queries:
         self._scans = FileScans(self._catalyst, persisted_nodes, self._rdd_boundary)
         self._taps = TapFactory(session, jvm)
         self._saves = Saves(self._catalyst)
+        self._log_files = LogFiles(session.context)
         self._executions = Executions(session, self._re_executions, self._rdd_boundary, self._fits)
         self._jvm_events = JvmEvents(jvm.manifests, self._executions, events.gap)
         self._lazy_queries = LazyQueries(self._catalyst, session.context._jvm)
@@ -185,7 +189,8 @@ class Queries:
         if query is None or self._is_left_out(query) or not (is_run or self._needs_job(query)):
             return None
         name, call_site = self._callers.action(call.method, call.thread)
-        output = outputs.of_command(self._catalyst, plan, self._saves.symlinks_of(query))
+        name = (call.work.statement if call.work is not None else None) or name
+        output = self._output(plan, query, call)
         return PlannedQuery(
             plan=plan,
             query=query,
@@ -202,6 +207,13 @@ class Queries:
             if call.gives_no_result or output is not None
             else schema_given(self._catalyst, query),
         )
+
+    def _output(self, plan: Plan, query: Plan, call: PlanningCall) -> outputs.Output | None:
+        """The files that the rows of a plan are written into."""
+        if call.work is not None and call.work.is_writing:
+            self._saves.see_transaction()
+            return delta_outputs.of_write(self._catalyst, call.work, query, self._log_files.read)
+        return outputs.of_command(self._catalyst, plan, self._saves.symlinks_of(query))
 
     def _site(self, call: PlanningCall) -> Site | None:
         """Where in the program a query was asked for; counts that."""
@@ -234,7 +246,8 @@ class Queries:
         """The plan with lineage; None where it stays as it is, and the reason is published."""
         nodes = PlanNodes(self._session.scope.next_number, planned.call_site)
         try:
-            return self._with_taps(planned, nodes, rerun)
+            with self._persisted_nodes.within(planned.transaction):
+                return self._with_taps(planned, nodes, rerun)
         except Exception as error:  # noqa: BLE001 - the query runs as it is, whatever came of its rewriting
             is_uncovered = isinstance(error, UncoveredError)
             if is_uncovered:
@@ -266,7 +279,7 @@ class Queries:
         rewritten, node = rewriter.output(
             walk,
             query,
-            walk.rewrite(query),
+            self._in_order(walk.rewrite(query), output),
             name,
             output_files=None if output is None else output.output_files,
             digest=self._digest(planned),
@@ -292,9 +305,22 @@ class Queries:
         if planned.is_given or planned.taker is not None:
             self._fits.give(node.number, planned.taker)
         self._rdd_boundary.note(node.number, nodes.parents(), is_limited=bool(limits))
-        if planned.call.is_of_rdd:
-            self._re_executions.add(node.number)
+        self._note_kept(planned, node.number)
         return rewritten if planned.into_command is None else planned.into_command(rewritten)
+
+    def _in_order(self, rows: Rewritten, output: outputs.Output | None) -> Rewritten:
+        """The rows of each task in the order in which they are written."""
+        if output is None or not output.order:
+            return rows
+        return Rewritten(self._catalyst.sorted_by(output.order, rows.plan), rows.ids, rows.node)
+
+    def _note_kept(self, planned: PlannedQuery, node: int) -> None:
+        """Rows that stay in the JVM are read by later plans."""
+        if planned.call.is_of_rdd:
+            self._re_executions.add(node)
+        elif planned.call.is_materializing and planned.transaction is not None:
+            self._persisted_nodes.remember_materialized(planned.transaction, planned.query, node)
+            self._re_executions.add(node)
 
     def _written_columns(self, planned: PlannedQuery) -> dict[str, Any]:
         """Of a sink that writes files: the ids of its columns."""

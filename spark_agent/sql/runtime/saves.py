@@ -36,11 +36,20 @@ def is_left_to_source(command: Plan, kind: str, gateway: Any) -> bool:
     return bool(write.isDefined() and is_instance_of(gateway, write.get(), _OF_VERSION_1))
 
 
+def _is_of_delta(command: Plan, kind: str) -> bool:
+    """By the class of what is written to."""
+    to = command.dataSource() if kind == SAVING else command.table()
+    if kind != SAVING and tables.class_name(to) == "DataSourceV2Relation":
+        to = to.table()
+    return tables.class_name(to).startswith("Delta")
+
+
 @dataclass
 class _Save:
     endpoint: Endpoint
     method: str  # of Spark SQL that the user's program called
     is_seen: bool = False
+    is_of_delta: bool = False  # Delta Lake writes its rows in a transaction
 
 
 class Saves:
@@ -58,7 +67,8 @@ class Saves:
         # With `ignore`, a table that is there keeps the query from running.
         may_do_nothing = kind == SAVING and str(command.mode()) == "Ignore"
         endpoint = tables.written_by(command) or Endpoint("save")
-        self._by_columns[self._catalyst.column_ids(query)] = _Save(endpoint, method, is_seen=may_do_nothing)
+        save = _Save(endpoint, method, is_seen=may_do_nothing, is_of_delta=_is_of_delta(command, kind))
+        self._by_columns[self._catalyst.column_ids(query)] = save
         if len(self._by_columns) > _MOST:
             self._by_columns.popitem(last=False)
 
@@ -81,6 +91,12 @@ class Saves:
             return None
         save.is_seen = True
         return save.endpoint
+
+    def see_transaction(self) -> None:
+        """A transaction of Delta Lake writes rows: those of the save that waits for one the longest."""
+        save = next((one for one in self._by_columns.values() if one.is_of_delta and not one.is_seen), None)
+        if save is not None:
+            save.is_seen = True
 
     def unseen(self) -> Iterator[Endpoint]:
         """Where saves went of which nobody saw the query."""

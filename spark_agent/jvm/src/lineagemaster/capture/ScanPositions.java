@@ -63,7 +63,9 @@ public final class ScanPositions {
 
     private String rows() {
       if (firstRow < 0 && isStriped) {
-        firstRow = OrcStripes.rowsBefore(path, start);
+        firstRow = path.endsWith(ParquetGroups.ENDING)
+            ? ParquetGroups.rowsBefore(path, start)
+            : OrcStripes.rowsBefore(path, start);
       }
       String text = ",\"start\":" + start + ",\"length\":" + length + ",\"first\":" + firstPosition;
       return firstRow < 0 ? text : text + ",\"row\":" + firstRow;

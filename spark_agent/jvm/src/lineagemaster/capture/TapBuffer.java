@@ -404,6 +404,7 @@ public class TapBuffer implements TaskCapture.Part {
     }
     if (outputFiles != null) {
       manifest.json("places", outputFiles.json(firstRow));
+      manifest.number("spilled", task.taskMetrics().memoryBytesSpilled());
     }
     if (!isLinePerRow) {
       manifest.json("lines", "false");

@@ -229,6 +229,13 @@ public final class PlanBuilder {
   }
 
   /** Within each partition. */
+  /** The rows of each partition in the order of these columns, as Spark sorts what it writes into folders of values. */
+  public LogicalPlan sortedBy(List<Expression> columns, LogicalPlan child) {
+    List<SortOrder> order = new ArrayList<>();
+    columns.forEach(column -> order.add(ascending(column)));
+    return sorted(order, child);
+  }
+
   private static LogicalPlan sorted(List<SortOrder> order, LogicalPlan child) {
     boolean hasHints = Sort.class.getConstructors()[0].getParameterCount() > 3; // from Spark 4.3 on
     return hasHints
@@ -251,6 +258,9 @@ public final class PlanBuilder {
     StructType type = isInQuery ? (StructType) columns.get(index).dataType() : new StructType();
     if (!List.of(type.fieldNames()).contains(ROW_INDEX)) {
       StructType complete = (StructType) PlanReader.relation(scan).fileFormat().createFileMetadataCol().dataType();
+      if (!List.of(complete.fieldNames()).contains(ROW_INDEX)) {
+        return null; // a table of Delta Lake without deletion vectors hides it
+      }
       columns.set(index, columns.get(index).withDataType(type.add(complete.apply(ROW_INDEX))));
     }
     Object[] fields = fields(scan);

@@ -33,6 +33,7 @@ public final class PlanStrategy extends SparkStrategy implements Scala212Strateg
   private static final String MARKING = "org.apache.spark.sql.execution.datasources.MarkSingleTaskExecution$";
 
   private static final List<SparkPlan> NONE = plans();
+  private static final StackWalker WALKER = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
 
   private final PlanCallback callback;
   private final SparkContext context;
@@ -98,7 +99,7 @@ public final class PlanStrategy extends SparkStrategy implements Scala212Strateg
     isSuspended.set(true);
     try {
       String taker = context.getLocalProperty(TapBuffer.TAKER);
-      String entry = entry() + (taker == null ? "" : "#" + taker);
+      String entry = entry(taker == null ? "" : "#" + taker);
       markJobs(entry);
       Object result = callback.rewrite(plan, entry);
       if (result == null) {
@@ -155,11 +156,14 @@ public final class PlanStrategy extends SparkStrategy implements Scala212Strateg
   /**
    * The method of Spark SQL that the user's program called, as Class.method: the outermost one on the stack. Before it
    * "cached:", where the plan is one that Spark caches. Behind it "@" and the number of this thread, where it works for
-   * Python. `rewritten` puts "#" and the number of a library's call behind that, whose jobs are under way.
+   * Python. Behind that "|" and what a library of tables does, where it has the plan made. `rewritten` puts "#" and the
+   * number of a library's call before that, whose jobs are under way.
    */
-  private static String entry() {
+  private static String entry(String taker) {
     String[] parts = {"", "", ""};
-    StackWalker.getInstance().forEach(frame -> {
+    TableWork work = new TableWork();
+    WALKER.forEach(frame -> {
+      work.look(frame);
       String name = frame.getClassName();
       String simple = name.substring(name.lastIndexOf('.') + 1);
       if (name.startsWith("org.apache.spark.sql.") && simple.startsWith("CacheManager")) {
@@ -170,7 +174,8 @@ public final class PlanStrategy extends SparkStrategy implements Scala212Strateg
         parts[2] = "@" + Thread.currentThread().getId();
       }
     });
-    return parts[0] + parts[1] + parts[2];
+    String doing = work.json();
+    return parts[0] + parts[1] + parts[2] + taker + (doing.isEmpty() ? "" : "|" + doing);
   }
 
   /** Does this thread make Spark plan a query only to show it to users, whose plan stays as it is? */

@@ -1,0 +1,1 @@
+"""What libraries of tables do: which of their plans are of rows, and what a transaction wrote."""

@@ -1,0 +1,190 @@
+"""What a transaction of Delta Lake writes: which rows of which data file its records have become.
+
+Its tasks write before it commits, so its files are looked up in the table's log afterwards. Delta Lake sorts
+the rows of a task by the columns of partitions behind the query. The same order is put into the query, so
+that the rows that are counted are those of the files. Promises to say nothing of a file whose number of rows
+is not that of its records.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_agent.delivery.log import logger
+from spark_agent.driver import partitions
+from spark_agent.sql.catalog_names import symlinks
+from spark_agent.sql.catalyst import Catalyst
+from spark_agent.sql.files import written_files
+from spark_agent.sql.files.outputs import Output
+from spark_agent.sql.plan_schemas import schema_given
+from spark_agent.sql.table_formats import delta_log
+from spark_agent.sql.table_formats.delta_log import AddedFile, Commit, CommitMark
+from spark_agent.sql.table_formats.table_work import TableWork, Transaction
+from spark_agent.sql.types import Expression, OutputFiles, Plan
+
+#: Settings and options of Delta Lake that let it move rows to other tasks behind the query.
+_MOVING_ROWS = ("spark.databricks.delta.optimizeWrite.enabled", "optimizeWrite")
+_WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
+_MOST_ROWS = "spark.sql.files.maxRecordsPerFile"
+_FORMAT = "delta"
+#: The files that a statement of Delta Lake reads.
+_BATCH_INDEX = "TahoeBatchFileIndex"
+
+
+def _nothing(path: str) -> str | None:
+    return None
+
+
+@dataclass
+class DeltaOutput(Output):
+    """Data files of one transaction, which read `version` of its table."""
+
+    mark: CommitMark = CommitMark()  # noqa: RUF009 - frozen
+    version: int = -1
+    #: Delta Lake makes null of empty texts behind the query, and sorts its rows once more.
+    is_sorted_again: bool = False
+    read: delta_log.ReadText = _nothing
+    _rows: dict[int, int] = field(default_factory=dict)  # of each task
+
+    def take(self, split: int, rows: int, report: Mapping[str, Any]) -> None:
+        if self.is_sorted_again and report.get("spilled"):
+            logger.debug("the order of the rows of a task that spilled is not known (%s)", self.path)
+            return
+        super().take(split, rows, report)
+        self._rows[split] = rows
+
+    @property
+    def is_committed_later(self) -> bool:
+        return True
+
+    def commit(self) -> Commit | None:
+        """What has come of it; None as long as that is not known."""
+        return delta_log.commit_of(self.path, self.mark, self.version, self.read)
+
+    def files_of(self, commit: Commit) -> list[dict[str, Any]]:
+        """The files of each partition; empty where they are not known."""
+        pieces = [piece for of_task in self._pieces.values() for piece in of_task]
+        if self._is_divided and not pieces:
+            return []
+        rows: Counter[tuple[str, written_files.File]] = Counter()
+        for of_task, split in ((of_task, split) for split, of_task in self._pieces.items()):
+            ends = [*(piece.first for piece in of_task[1:]), self._rows.get(split, 0)]
+            for piece, end in zip(of_task, ends, strict=bool(of_task)):
+                rows[piece.folder, piece.file] += end - piece.first
+        files = _files_at(rows, commit.files)
+        if files is None:
+            logger.debug("which rows of %s a transaction wrote is not known", self.path)
+            return []
+        return [
+            _partition(split, of_task, files, self.path)
+            for split, of_task in sorted(self._pieces.items())
+            if of_task
+        ]
+
+
+def of_write(
+    catalyst: Catalyst, work: TableWork, query: Plan, read: delta_log.ReadText
+) -> DeltaOutput | None:
+    """Where the rows of a query go that Delta Lake writes; None where its transaction is not known."""
+    removed = ""
+    transaction = work.transaction
+    if transaction is None:  # a rewrite of files, in a thread of its own
+        transaction, removed = _of_rewrite(catalyst, query)
+    if transaction is None:
+        return None
+    path = partitions.local_path(transaction.table).rstrip("/")
+    dataset: dict[str, Any] = partitions.dataset(path, _FORMAT)
+    if transaction.catalog_name.count(".") == 1:
+        dataset["symlinks"] = symlinks(query, transaction.catalog_name)
+    elif transaction.catalog_name.count(".") > 1:
+        dataset["symlinks"] = symlinks(query, transaction.catalog_name.partition(".")[2])
+    if transaction.partition_columns:
+        dataset["partitions"] = list(transaction.partition_columns)
+    mark = CommitMark(transaction.id, removed)
+    output = DeltaOutput(path, dataset, mark=mark, version=transaction.version, read=read)
+    output.schema = schema_given(catalyst, query)
+    try:
+        output.most_rows = max(int(catalyst.conf(query, _MOST_ROWS, "0")), 0)
+        output.output_files, output.order = _files(catalyst, query, transaction)
+        output.is_sorted_again = "string" in catalyst.types(output.order)
+    except Exception:  # noqa: BLE001 - then its rows are followed all the same, but not to files
+        logger.debug("which rows go into which file of %s is not known", path, exc_info=True)
+        output.output_files, output.order = None, []
+    return output
+
+
+def _of_rewrite(catalyst: Catalyst, query: Plan) -> tuple[Transaction | None, str]:
+    """The table whose files a query reads to write them anew, and one of the files."""
+    for leaf in catalyst.items(query.collectLeaves()):
+        if catalyst.kind(leaf) != "LogicalRelation" or catalyst.kind(leaf.relation()) != "HadoopFsRelation":
+            continue
+        location = leaf.relation().location()
+        if catalyst.kind(location) == _BATCH_INDEX and not location.addFiles().isEmpty():
+            columns = map(str, catalyst.items(location.metadata().partitionColumns()))
+            transaction = Transaction(
+                "", str(location.path().toString()), int(location.version()), tuple(columns)
+            )
+            return transaction, str(location.addFiles().head().path())
+    return None, ""
+
+
+def _files(
+    catalyst: Catalyst, query: Plan, transaction: Transaction
+) -> tuple[OutputFiles | None, list[Expression]]:
+    if any(catalyst.conf(query, name, "false").lower() == "true" for name in _MOVING_ROWS):
+        return None, []
+    if not transaction.partition_columns:
+        return OutputFiles(), []
+    by_name = {str(column.name()).casefold(): column for column in catalyst.items(query.output())}
+    columns = [by_name[name.casefold()] for name in transaction.partition_columns]
+    zone = str(query.conf().sessionLocalTimeZone())
+    values = [catalyst.text(column, zone) for column in columns]
+    key = catalyst.key([*columns, *values])
+    writers = int(catalyst.conf(query, _WRITERS, "0"))
+    files = OutputFiles(key, None, list(transaction.partition_columns), values, writers)
+    return files, [] if writers else columns
+
+
+def _files_at(
+    rows: Mapping[tuple[str, written_files.File], int], files: Sequence[AddedFile]
+) -> dict[tuple[str, written_files.File], AddedFile] | None:
+    """The files of a commit that are at these places (folder and task) and have so many rows.
+
+    None where one is missing, or where more than one fits: a transaction may write by several queries.
+    """
+    by_place: dict[tuple[str, written_files.File], list[AddedFile]] = defaultdict(list)
+    for file in files:
+        folder, _, name = file.path.rpartition("/")
+        match = written_files.PART.match(name)
+        if match is not None:
+            written = written_files.File(int(match[1]), written_files.NO_BUCKET, int(match[4]))
+            by_place[folder, written].append(file)
+    chosen = {}
+    for place, count in rows.items():
+        fitting = [file for file in by_place[place] if file.rows in (None, count)]
+        if len(fitting) != 1:
+            return None
+        chosen[place] = fitting[0]
+    return chosen
+
+
+def _partition(
+    split: int,
+    pieces: list[written_files.Piece],
+    files: Mapping[tuple[str, written_files.File], AddedFile],
+    table: str,
+) -> dict[str, Any]:
+    """A task's rows in the terms of the contract."""
+    parts = []
+    for piece in pieces:
+        file = files[piece.folder, piece.file]
+        path = file.path if "://" in file.path or file.path.startswith("/") else f"{table}/{file.path}"
+        state = {"size": file.size, "modified": file.modified}
+        part = {"path": path, **state, "first": piece.first, "row": piece.row}
+        if file.first_row_id is not None:
+            part["row_id_first"] = file.first_row_id + piece.row
+        parts.append(part)
+    return {"split": split, "parts": parts}

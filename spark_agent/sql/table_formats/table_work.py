@@ -1,0 +1,90 @@
+"""What a library of tables does while it has a plan made: Delta Lake, Iceberg.
+
+Most of these plans read the table's own log and its statistics. They are no part of the user's program, so
+nothing is captured of them. A few are of rows: what a statement writes, and the source of a MERGE, which
+Delta Lake materializes first. Known by the methods of the library on the stack of the planner.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+#: Classes of Delta Lake that run a statement -> its name. Of the others (`save`, `insertInto`, SQL's INSERT),
+#: the name is that of the user's action.
+_STATEMENTS = {
+    "MergeIntoCommand": "MERGE",
+    "UpdateCommand": "UPDATE",
+    "DeleteCommand": "DELETE",
+    "OptimizeExecutor": "OPTIMIZE",
+    "CreateDeltaTableCommand": "CREATE TABLE",
+}
+#: (class, method) of Delta Lake that has a plan of rows made.
+_WRITING = ("TransactionalWrite", "writeFiles")
+_MATERIALIZING = ("MergeIntoMaterializeSource", "prepareMergeSource")
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """An open transaction of Delta Lake. `table` is its folder, `version` the one that it reads, -1: none.
+
+    `partition_columns` are those of the table; `catalog_name` is empty of a table that is only a folder.
+    """
+
+    id: str
+    table: str
+    version: int
+    partition_columns: Sequence[str] = ()
+    catalog_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableWork:
+    """`method` of the library asked for the plan, of the first of `classes`; its callers are behind that."""
+
+    method: str
+    classes: Sequence[str]
+    transaction: Transaction | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> TableWork:
+        """`text` is the JSON of `lineagemaster.plan.TableWork`."""
+        said: dict[str, Any] = json.loads(text)
+        transaction = None
+        if "transaction" in said:
+            transaction = Transaction(
+                said["transaction"],
+                said["table"],
+                int(said["version"]),
+                tuple(said["partitions"]),
+                next(iter(said["catalog"]), ""),
+            )
+        return cls(_without_lambda(said["method"]), tuple(said["classes"]), transaction)
+
+    @property
+    def is_writing(self) -> bool:
+        """Are the rows of the plan what a statement of Delta Lake writes into data files?"""
+        return (self.classes[0], self.method) == _WRITING
+
+    @property
+    def is_materializing(self) -> bool:
+        """Are they the source of a MERGE of Delta Lake, which is kept for its later steps?"""
+        return (self.classes[0], self.method) == _MATERIALIZING
+
+    @property
+    def is_of_rows(self) -> bool:
+        """Is the plan one of the user's statement, and none of the library's own?"""
+        return self.is_writing or self.is_materializing
+
+    @property
+    def statement(self) -> str | None:
+        """The name of the statement, where it is not the user's action."""
+        return next((_STATEMENTS[name] for name in self.classes if name in _STATEMENTS), None)
+
+
+def _without_lambda(method: str) -> str:
+    """Of `$anonfun$writeFiles$1`, which is a part of it, the method."""
+    parts = method.split("$")
+    return parts[2] if len(parts) > 2 and parts[1] == "anonfun" else method

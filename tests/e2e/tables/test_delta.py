@@ -1,0 +1,216 @@
+"""Delta Lake: each row of a table is traced to the rows of files that a plain Python program says it is of.
+
+There is no Delta Lake for the newest PySpark. So the jobs run in an environment of PySpark 4.1, which is made
+in .cache the first time; the service is that of the tests.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lineage_service.cli import main
+from lineage_service.cli.stores import open_queries
+from lineage_service.devstack.download import fetch
+from lineage_service.devstack.jars import parse_lock
+from lineage_service.devstack.progress import Quiet
+from lineage_service.queries import Queries, TraceQuery
+from lineage_service.settings import Settings
+from scripts.environment import ROOT
+from scripts.pyspark_versions import environment
+
+# The first waits for an installation.
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1800)]
+
+SUPPORT = ROOT / "tests" / "support" / "tables"
+LOCK = SUPPORT / "delta-4.1.lock"
+VARIANTS = {
+    "plain": (),
+    "partitioned": ("partitioned",),
+    "deletion vectors": ("delta.enableDeletionVectors=true",),
+    "partitioned, deletion vectors, row tracking": (
+        "partitioned",
+        "delta.enableDeletionVectors=true",
+        "delta.enableRowTracking=true",
+    ),
+}
+Row = tuple[str, int]
+"""(name of a file, row in it)."""
+
+
+@dataclass
+class Lake:
+    """A folder of jobs of Delta Lake, topics of their own, and the store that their lineage goes to."""
+
+    folder: Path
+    conf: dict[str, str]
+    python: Path
+
+    def run(self, script: str, *arguments: str) -> str:
+        """Run a job by spark-submit; its applicationId."""
+        jars = ",".join(str(jar_path) for jar_path in table_jars())
+        conf = {
+            **self.conf,
+            "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        }
+        flags = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
+        command = [self.python.parent / "spark-submit", "--master", "local[2]", "--jars", jars, *flags]
+        others = ("SPARK_", "PYSPARK_")
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(others)}
+        done = subprocess.run(
+            [str(word) for word in (*command, SUPPORT / script, self.folder, *arguments)],
+            env=clean | {"PYSPARK_PYTHON": str(self.python)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        [started] = [line for line in done.stderr.splitlines() if line.startswith("lineage: on for ")]
+        assert "lineage: complete for " in done.stderr, done.stderr
+        application_id = started.split()[3]
+        assert main.main(["consume", "--until-complete", application_id]) == 0
+        return application_id
+
+
+def table_jars() -> list[Path]:
+    jars = parse_lock(LOCK.read_text(), LOCK.name)
+    folder = ROOT / ".cache" / "lineage" / "jars"
+    fetch(list(jars), folder, Settings().maven_repository, Quiet())
+    return [folder / jar.file_name for jar in jars]
+
+
+@pytest.fixture
+def lake(tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    prefix = uuid.uuid4().hex[:10]
+    topics = {"node": f"{prefix}-node", "flow": f"{prefix}-flow"}
+    for topic in topics.values():
+        kafka.create_topic(topic)
+    for name, value in {
+        "LINEAGE_HOME": str(tmp_path / "home"),
+        "LINEAGE_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
+        "LINEAGE_NODE_TOPIC": topics["node"],
+        "LINEAGE_FLOW_TOPIC": topics["flow"],
+        "LINEAGE_DEAD_LETTER_TOPIC": f"{prefix}-dead",
+        "LINEAGE_CONSUMER_GROUP": prefix,
+        "LINEAGE_METRICS": "false",
+    }.items():
+        monkeypatch.setenv(name, value)
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    conf = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "3",
+        "spark.lineage.enabled": "true",
+        "spark.lineage.kafka.bootstrap.servers": kafka.bootstrap_servers,
+        "spark.lineage.topic.node": topics["node"],
+        "spark.lineage.topic.flow": topics["flow"],
+        "spark.lineage.delivery.timeout": "60",
+    }
+    return Lake(folder, conf, environment("4.1.4"))
+
+
+def put(folder: Path) -> dict[str, list[tuple[int, str, int, str]]]:
+    """The inputs: file -> its rows (id, name, v, p)."""
+    files = {
+        "old.csv": [(number, f"old{number}", number, str(number % 3)) for number in range(60)],
+        "more.csv": [(number, f"more{number}", number - 63, str(number % 3)) for number in range(60, 80)],
+        "updates.csv": [
+            (number, f"new{number}", -1 if number % 5 == 0 else number, str(number % 3))
+            for number in range(50, 100)
+        ],
+    }
+    for name, rows in files.items():
+        (folder / name).write_text("".join(f"{','.join(map(str, row))}\n" for row in rows))
+    return files
+
+
+def expected(files: dict[str, list[tuple[int, str, int, str]]]) -> dict[int, tuple[str, int, set[Row]]]:
+    """id -> (name, v, rows that it is of), by the statements of the job over lists."""
+    table: dict[int, tuple[str, int, set[Row]]] = {}
+    for row, (key, name, v, _) in enumerate(files["old.csv"]):
+        table[key] = name, v, {("old.csv", row)}
+    for row, (key, name, v, _) in enumerate(files["more.csv"]):
+        if v >= 0:
+            table[key] = name, v, {("more.csv", row)}
+    for key, (name, v, of) in table.items():
+        if key % 10 == 3:
+            table[key] = name, v + 1000, of
+    table = {key: row for key, row in table.items() if key % 10 != 7}
+    for row, (key, name, v, _) in enumerate(files["updates.csv"]):
+        if key in table and v < 0:
+            del table[key]
+        elif key in table:
+            table[key] = name, v, table[key][2] | {("updates.csv", row)}
+        elif v >= 0:
+            table[key] = name, v, {("updates.csv", row)}
+    for row, (key, name, v, _) in enumerate(files["updates.csv"]):
+        if key % 4 == 0:
+            table[key + 10000] = name, v, {("updates.csv", row)}
+    return table
+
+
+def out_rows(folder: Path) -> list[tuple[Path, int, list[str]]]:
+    """(file, row, columns) of the rows of a folder of CSV."""
+    return [
+        (path, row, line.split(","))
+        for path in sorted(folder.glob("part-*.csv"))
+        for row, line in enumerate(path.read_text().splitlines())
+    ]
+
+
+def rows_behind(queries: Queries, application_id: str, path: Path, row: int) -> set[Row]:
+    """The rows of the inputs that a row of an output is traced to; the trace is exact and complete."""
+    trace = queries.trace(
+        application_id, TraceQuery(direction="backward", path=str(path), row=row, limit=1000)
+    )
+    assert trace.complete, trace
+    assert trace.exact, trace
+    return {
+        (Path(record.source.path).name, record.source.row)
+        for node in trace.nodes
+        for record in node.records
+        if record.source is not None and record.source.path.endswith(".csv") and node.kind == "source"
+    }
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_each_row_of_a_table_is_traced_through_the_statements_that_made_it(lake: Lake, variant: str) -> None:
+    files = put(lake.folder)
+    application_id = lake.run("delta_statements.py", *VARIANTS[variant])
+    oracle = expected(files)
+    outputs = out_rows(lake.folder / "out")
+    assert {int(columns[0]): (columns[1], int(columns[2])) for _, _, columns in outputs} == {
+        key: (name, v) for key, (name, v, _) in oracle.items()
+    }
+    queries = open_queries(Settings())
+    traced = {
+        int(columns[0]): rows_behind(queries, application_id, path, row) for path, row, columns in outputs
+    }
+    assert traced == {key: of for key, (_, _, of) in oracle.items()}
+    graph = queries.graph(application_id)
+    written = [node.name for node in graph.nodes if node.dataset and node.dataset.format == "delta"]
+    statements = [name for name in written if name != "Scan delta"]
+    expected_names = ["save", "save", "UPDATE", "DELETE", "MERGE", "sql", "OPTIMIZE"]
+    assert list(dict.fromkeys(statements)) == list(dict.fromkeys(expected_names))
+    assert not any("_delta_log" in node.description for node in graph.nodes)
+
+
+def test_an_old_version_that_another_job_reads_is_linked_with_the_job_that_wrote_it(lake: Lake) -> None:
+    files = put(lake.folder)
+    lake.run("delta_statements.py", *VARIANTS["partitioned"])
+    reader = lake.run("delta_reader.py", "1")
+    oracle = {key: (name, row) for row, (key, name, _, _) in enumerate(files["old.csv"]) if key < 40}
+    outputs = out_rows(lake.folder / "of_version_1")
+    assert {int(columns[0]): columns[1] for _, _, columns in outputs} == {
+        key: name for key, (name, _) in oracle.items()
+    }
+    queries = open_queries(Settings())
+    for path, row, columns in outputs:
+        assert rows_behind(queries, reader, path, row) == {("old.csv", oracle[int(columns[0])][1])}

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from spark_agent.sql.table_formats.delta_log import AddedFile, Commit, CommitMark, commit_of
+
+OURS = CommitMark("ours")
+
+
+def log(*commits: list[dict[str, Any]]) -> Any:
+    """Reads the log of a table `/t` with these commits, from version 0 on."""
+    files = {
+        f"/t/_delta_log/{version:020d}.json": "\n".join(map(json.dumps, actions))
+        for version, actions in enumerate(commits)
+    }
+    return files.get
+
+
+def committed_by(transaction: str) -> dict[str, Any]:
+    return {"commitInfo": {"operation": "WRITE", "txnId": transaction}}
+
+
+def added(path: str, rows: int | None = 3, **more: Any) -> dict[str, Any]:
+    stats = {} if rows is None else {"stats": json.dumps({"numRecords": rows})}
+    return {"add": {"path": path, "size": 10, "modificationTime": 99, **stats, **more}}
+
+
+def test_a_commit_is_found_behind_those_of_others() -> None:
+    read = log(
+        [committed_by("first"), added("a.parquet")],
+        [committed_by("other"), added("b.parquet")],
+        [committed_by("ours"), added("c.parquet")],
+    )
+    assert commit_of("/t", OURS, 0, read) == Commit(2, (AddedFile("c.parquet", 10, 99, 3),))
+
+
+def test_there_is_none_before_it_is_committed() -> None:
+    read = log([committed_by("first")], [committed_by("other"), {"txn": {"appId": "ours"}}])
+    assert commit_of("/t", OURS, -1, read) is None
+
+
+def test_versions_that_the_transaction_read_are_not_looked_at() -> None:
+    assert commit_of("/t", OURS, 0, log([committed_by("ours"), added("a.parquet")])) is None
+
+
+def test_a_file_that_gets_another_deletion_vector_is_not_new() -> None:
+    actions = [
+        committed_by("ours"),
+        {"remove": {"path": "old.parquet"}},
+        added("old.parquet", deletionVector={"cardinality": 1}),
+        added("new.parquet"),
+    ]
+    commit = commit_of("/t", OURS, -1, log(actions))
+    assert commit is not None
+    assert [file.path for file in commit.files] == ["new.parquet"]
+
+
+def test_paths_are_decoded_and_counts_may_lack() -> None:
+    actions = [committed_by("ours"), added("p=a%2520b/c.parquet", None, baseRowId=40)]
+    commit = commit_of("/t", OURS, -1, log(actions))
+    assert commit == Commit(0, (AddedFile("p=a%20b/c.parquet", 10, 99, None, 40),))
+
+
+def test_a_rewrite_is_known_by_a_file_that_it_removes() -> None:
+    read = log(
+        [committed_by("first"), added("a.parquet")],
+        [committed_by("other"), added("a.parquet.2")],
+        [committed_by("rewrite"), {"remove": {"path": "a.parquet"}}, added("c.parquet")],
+    )
+    commit = commit_of("/t", CommitMark(removed="a.parquet"), 0, read)
+    assert commit is not None
+    assert commit.version == 2

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pytest
+
+from spark_agent.sql.table_formats.delta_log import AddedFile, Commit
+from spark_agent.sql.table_formats.delta_outputs import DeltaOutput
+from spark_agent.sql.types import OutputFiles
+
+UUID = "5672f616-766b-4c4b-9bb8-0837fc8ac810"
+
+
+def file(name: str, rows: int | None, folder: str = "") -> AddedFile:
+    return AddedFile(f"{folder}{name}", 10, 99, rows)
+
+
+def part(split: int, counter: int = 0) -> str:
+    return f"part-{split:05d}-{UUID}-c{counter:03d}.snappy.parquet"
+
+
+def output(most_rows: int = 0) -> DeltaOutput:
+    return DeltaOutput("/t", {}, OutputFiles(), most_rows)
+
+
+def test_the_rows_of_a_task_are_those_of_its_file() -> None:
+    written = output()
+    written.take(0, 3, {})
+    written.take(2, 5, {})
+    commit = Commit(1, (file(part(2), 5), file(part(0), 3)))
+    assert written.files_of(commit) == [
+        {
+            "split": split,
+            "parts": [{"path": f"/t/{part(split)}", "size": 10, "modified": 99, "first": 0, "row": 0}],
+        }
+        for split in (0, 2)
+    ]
+
+
+def test_a_task_that_rolls_over_goes_on_in_the_next_file() -> None:
+    written = output(most_rows=2)
+    written.take(0, 3, {})
+    [of_task] = written.files_of(Commit(1, (file(part(0, 1), 1), file(part(0), 2))))
+    assert [(one["path"], one["first"], one["row"]) for one in of_task["parts"]] == [
+        (f"/t/{part(0)}", 0, 0),
+        (f"/t/{part(0, 1)}", 2, 0),
+    ]
+
+
+def test_runs_of_rows_go_into_the_folders_of_their_values() -> None:
+    written = DeltaOutput("/t", {}, OutputFiles(key=object()))
+    written.take(0, 5, {"places": {"of": [["p=1", -1], ["p=2", -1]], "runs": [0, 0, 2, 1]}})
+    [of_task] = written.files_of(Commit(1, (file(part(0), 2, "p=1/"), file(part(0), 3, "p=2/"))))
+    assert [(one["path"], one["first"]) for one in of_task["parts"]] == [
+        (f"/t/p=1/{part(0)}", 0),
+        (f"/t/p=2/{part(0)}", 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        [file(part(0), 4)],  # another number of rows
+        [file(part(1), 3)],  # of another task
+        [file(part(0), 3), file(part(0).replace("5672", "0000"), 3)],  # of two queries
+        [],
+    ],
+)
+def test_files_that_do_not_fit_are_not_told(files: list[AddedFile]) -> None:
+    written = output()
+    written.take(0, 3, {})
+    assert written.files_of(Commit(1, tuple(files))) == []
+
+
+def test_of_two_files_of_one_place_the_one_with_as_many_rows_is_told() -> None:
+    written = output()
+    written.take(0, 3, {})
+    other = part(0).replace("5672", "0000")
+    [of_task] = written.files_of(Commit(1, (file(other, 7), file(part(0), 3))))
+    assert of_task["parts"][0]["path"] == f"/t/{part(0)}"
+
+
+def test_where_rows_are_sorted_again_nothing_is_told_of_a_task_that_spilled() -> None:
+    written = output()
+    written.is_sorted_again = True
+    written.take(0, 3, {"spilled": 4096})
+    written.take(1, 3, {"spilled": 0})
+    told = written.files_of(Commit(1, (file(part(0), 3), file(part(1), 3))))
+    assert [of_task["split"] for of_task in told] == [1]
