@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any
 
 from spark_agent.delivery.log import logger
@@ -24,6 +25,10 @@ from spark_agent.sql.types import Expression, OutputFiles, Plan
 
 #: Part of the name of Hive's class that writes -> what the dataset of the node says.
 _HIVE_FORMATS = {"text": "text", "orc": "orc", "parquet": "parquet", "avro": "avro"}
+
+
+#: Between looks for a commit.
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 60.0
 
 
 def _nowhere(folder: str) -> str | None:
@@ -46,6 +51,17 @@ class Output:
     schema: Schema | None = None
     order: list[Expression] = field(default_factory=list)  # rows of a task are put into it
     _pieces: dict[int, list[written_files.Piece]] = field(default_factory=dict)
+    _next_look: float = 0.0  # for its commit, on the clock of `monotonic`
+    _pause_s: float = 0.0
+
+    def is_due(self) -> bool:
+        """Is it time to look for its commit again? Counts that as a look."""
+        now = monotonic()
+        if now < self._next_look:
+            return False
+        self._pause_s = min(2 * self._pause_s + _FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+        self._next_look = now + self._pause_s
+        return True
 
     def take(self, split: int, rows: int, report: Mapping[str, Any]) -> None:
         """A task that counts wrote so many rows. `report` is what its tap says beside that."""
@@ -165,10 +181,19 @@ class Outputs:
         """Are there outputs whose transactions were not committed yet?"""
         return bool(self._awaited)
 
-    def committed(self) -> Iterator[tuple[int, str, list[dict[str, Any]]]]:
-        """(node, version of the table, files of each partition) of those that were committed meanwhile."""
+    def committed(self, *, is_eager: bool) -> Iterator[tuple[int, str, list[dict[str, Any]]]]:
+        """(node, version of the table, files of each partition) of those that were committed meanwhile.
+
+        Without `is_eager`, the longer one is awaited, the more seldom it is looked for.
+        """
         for node, output in list(self._awaited.items()):
-            commit = output.commit()
+            if not (is_eager or output.is_due()):
+                continue
+            try:
+                commit = output.commit()
+            except Exception:  # noqa: BLE001 - a log that cannot be read now; the next look may
+                logger.debug("the log of %s cannot be read", output.path, exc_info=True)
+                continue
             if commit is not None:
                 del self._awaited[node]
                 yield node, str(commit.version), output.files_of(commit)

@@ -82,11 +82,11 @@ class Executions:
         self._rdd_boundary.describe()
         self.look_for_commits()
 
-    def look_for_commits(self) -> None:
+    def look_for_commits(self, *, is_eager: bool = False) -> None:
         """Publish the files of transactions that were committed since their queries have ended."""
         if not self._outputs.is_awaiting:
             return
-        for number, version, files in self._outputs.committed():
+        for number, version, files in self._outputs.committed(is_eager=is_eager):
             self._partitions.publish(number, files)
             self._publish_again(number, dataset_version=version)
 
@@ -111,10 +111,10 @@ class Executions:
     def _end_commits(self) -> None:
         """Wait a little for transactions; the records of those that were not committed are no result."""
         until = time.monotonic() + _COMMIT_WAIT_S
-        self.look_for_commits()
+        self.look_for_commits(is_eager=True)
         while self._outputs.is_awaiting and time.monotonic() < until:
             time.sleep(_COMMIT_POLL_S)
-            self.look_for_commits()
+            self.look_for_commits(is_eager=True)
         for number in self._outputs.uncommitted():
             node, *_ = self._sinks.get(number, (None,))
             if node is not None:

@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from spark_agent.delivery.log import logger
 from spark_agent.sql.py4j_errors import in_short
 from spark_agent.sql.runtime.executions import Executions
 
@@ -61,23 +60,17 @@ class JvmEvents:
             if line is None:
                 if is_ended:
                     return
-                self._look_for_commits()
+                self._executions.look_for_commits()
                 continue
             try:
                 self._take(json.loads(line))
             except Exception as error:  # noqa: BLE001 - one line is not the others' fault
                 self._gap(f"what the JVM reported of a query is lost ({in_short(error)})")
 
-    def _look_for_commits(self) -> None:
-        try:
-            self._executions.look_for_commits()
-        except Exception as error:  # noqa: BLE001 - the next look may see them
-            logger.debug("while commits were looked for: %s", in_short(error))
-
     def _take(self, event: dict[str, Any]) -> None:
         kind = event.pop("type")
         if kind == "mark":
-            self._look_for_commits()
+            self._executions.look_for_commits(is_eager=True)
             self._marks.get(event["number"], threading.Event()).set()
         elif kind == "taken":
             self._executions.taken(event["number"])

@@ -56,17 +56,18 @@ class CommitMark:
         return any(action.get("commitInfo", {}).get("txnId") == self.transaction for action in _actions(text))
 
 
-def commit_of(table: str, mark: CommitMark, after: int, read: ReadText) -> Commit | None:
-    """The commit of a transaction that read version `after`; None where it has none (yet).
+def commit_of(table: str, mark: CommitMark, after: int, read: ReadText) -> tuple[Commit | None, int]:
+    """The commit with this mark behind the version `after`; None where there is none (yet).
 
-    Other transactions may have committed meanwhile: the versions behind `after` are looked at in turn.
+    And the last version that was looked at: the next look begins behind it. Other transactions may have
+    committed meanwhile.
     """
-    version = after + 1
-    while (text := read(f"{table}/_delta_log/{version:020d}.json")) is not None:
-        if (mark.transaction or mark.removed) in text and mark.is_of(text):
-            return Commit(version, tuple(_added(list(_actions(text)))))
+    version = after
+    while (text := read(f"{table}/_delta_log/{version + 1:020d}.json")) is not None:
         version += 1
-    return None
+        if (mark.transaction or mark.removed) in text and mark.is_of(text):
+            return Commit(version, tuple(_added(list(_actions(text))))), version
+    return None, version
 
 
 def _actions(text: str) -> Iterator[dict[str, Any]]:

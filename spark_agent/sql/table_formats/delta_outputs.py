@@ -40,7 +40,7 @@ def _nothing(path: str) -> str | None:
 
 @dataclass
 class DeltaOutput(Output):
-    """Data files of one transaction, which read `version` of its table."""
+    """Data files of one transaction. Up to `version` of its table there is no commit of it."""
 
     mark: CommitMark = CommitMark()  # noqa: RUF009 - frozen
     version: int = -1
@@ -62,7 +62,8 @@ class DeltaOutput(Output):
 
     def commit(self) -> Commit | None:
         """What has come of it; None as long as that is not known."""
-        return delta_log.commit_of(self.path, self.mark, self.version, self.read)
+        commit, self.version = delta_log.commit_of(self.path, self.mark, self.version, self.read)
+        return commit
 
     def files_of(self, commit: Commit) -> list[dict[str, Any]]:
         """The files of each partition; empty where they are not known."""

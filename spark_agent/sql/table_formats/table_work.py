@@ -12,14 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-#: Classes of Delta Lake that run a statement -> its name. Of the others (`save`, `insertInto`, SQL's INSERT),
-#: the name is that of the user's action.
+#: Classes of Delta Lake that run a statement -> its name. Of others (`save`, `saveAsTable`, an INSERT) the
+#: name is that of the user's action.
 _STATEMENTS = {
     "MergeIntoCommand": "MERGE",
     "UpdateCommand": "UPDATE",
     "DeleteCommand": "DELETE",
     "OptimizeExecutor": "OPTIMIZE",
-    "CreateDeltaTableCommand": "CREATE TABLE",
 }
 #: (class, method) of Delta Lake that has a plan of rows made.
 _WRITING = ("TransactionalWrite", "writeFiles")

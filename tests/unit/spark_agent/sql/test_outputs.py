@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import uuid
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from spark_agent.sql.files import written_files
 from spark_agent.sql.files.outputs import Output, Outputs
+from spark_agent.sql.table_formats.delta_log import Commit
 from spark_agent.sql.types import OutputFiles
 
 PLACES = OutputFiles(key="a key", columns=["p"], values=["p"])
@@ -157,3 +158,40 @@ def test_rows_that_are_not_one_line_each_are_not_told(tmp_path: Path) -> None:
     written.take(0, 3, {"lines": False})
     written.take(1, 3, {})
     assert files_of(written.files()[1]) == [(1, f"{tmp_path}/part-00001-{job}-c000.txt")]
+
+
+class _Awaited(Output):
+    commits: ClassVar[list[Any]] = []
+
+    @property
+    def is_committed_later(self) -> bool:
+        return True
+
+    def commit(self) -> Any:
+        answer = self.commits.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def files_of(self, commit: Any) -> list[dict[str, Any]]:
+        return [{"split": commit.version}]
+
+
+def test_a_commit_is_awaited_and_looked_for_ever_more_seldom() -> None:
+    outputs, awaited = Outputs(), _Awaited("/t", {})
+    outputs.begin(7, awaited)
+    assert outputs.end(7, is_failed=False) == []
+    awaited.commits[:] = [None, OSError("away"), Commit(3, ())]
+    assert list(outputs.committed(is_eager=False)) == []
+    assert list(outputs.committed(is_eager=False)) == []  # too early for a look
+    assert list(outputs.committed(is_eager=True)) == []  # cannot be read
+    assert outputs.uncommitted() == [7]
+    assert list(outputs.committed(is_eager=True)) == [(7, "3", [{"split": 3}])]
+    assert not outputs.is_awaiting
+
+
+def test_a_query_that_failed_awaits_no_commit() -> None:
+    outputs = Outputs()
+    outputs.begin(7, _Awaited("/t", {}))
+    assert outputs.end(7, is_failed=True) == []
+    assert not outputs.is_awaiting

@@ -32,16 +32,16 @@ def test_a_commit_is_found_behind_those_of_others() -> None:
         [committed_by("other"), added("b.parquet")],
         [committed_by("ours"), added("c.parquet")],
     )
-    assert commit_of("/t", OURS, 0, read) == Commit(2, (AddedFile("c.parquet", 10, 99, 3),))
+    assert commit_of("/t", OURS, 0, read) == (Commit(2, (AddedFile("c.parquet", 10, 99, 3),)), 2)
 
 
 def test_there_is_none_before_it_is_committed() -> None:
     read = log([committed_by("first")], [committed_by("other"), {"txn": {"appId": "ours"}}])
-    assert commit_of("/t", OURS, -1, read) is None
+    assert commit_of("/t", OURS, -1, read) == (None, 1)
 
 
 def test_versions_that_the_transaction_read_are_not_looked_at() -> None:
-    assert commit_of("/t", OURS, 0, log([committed_by("ours"), added("a.parquet")])) is None
+    assert commit_of("/t", OURS, 0, log([committed_by("ours"), added("a.parquet")])) == (None, 0)
 
 
 def test_a_file_that_gets_another_deletion_vector_is_not_new() -> None:
@@ -51,14 +51,14 @@ def test_a_file_that_gets_another_deletion_vector_is_not_new() -> None:
         added("old.parquet", deletionVector={"cardinality": 1}),
         added("new.parquet"),
     ]
-    commit = commit_of("/t", OURS, -1, log(actions))
+    commit, _ = commit_of("/t", OURS, -1, log(actions))
     assert commit is not None
     assert [file.path for file in commit.files] == ["new.parquet"]
 
 
 def test_paths_are_decoded_and_counts_may_lack() -> None:
     actions = [committed_by("ours"), added("p=a%2520b/c.parquet", None, baseRowId=40)]
-    commit = commit_of("/t", OURS, -1, log(actions))
+    commit, _ = commit_of("/t", OURS, -1, log(actions))
     assert commit == Commit(0, (AddedFile("p=a%20b/c.parquet", 10, 99, None, 40),))
 
 
@@ -68,6 +68,6 @@ def test_a_rewrite_is_known_by_a_file_that_it_removes() -> None:
         [committed_by("other"), added("a.parquet.2")],
         [committed_by("rewrite"), {"remove": {"path": "a.parquet"}}, added("c.parquet")],
     )
-    commit = commit_of("/t", CommitMark(removed="a.parquet"), 0, read)
+    commit, _ = commit_of("/t", CommitMark(removed="a.parquet"), 0, read)
     assert commit is not None
     assert commit.version == 2
