@@ -79,8 +79,8 @@ def test_what_is_kept_is_given_back_and_forgotten(location: StoreLocation) -> No
     assert repr([numbers(one) for one in stored]) == repr([numbers(one) for one in expected])  # with NaN
     without = sorted(again.of(part, has_rows=False), key=lambda one: one.path)
     assert repr([one.elements for one in without]) == repr([one.elements for one in stored])
-    assert [one.codes and one.codes.names for one in without] == [
-        one.codes and one.codes.names for one in stored
+    assert [None if one.codes is None else one.codes.names for one in without] == [
+        None if one.codes is None else one.codes.names for one in stored
     ]
     assert {(one.files, one.places) for one in without} == {((), None)}
     assert again.impacts(part).keys() == {"/in1", "/in2", "/in3"}
