@@ -191,12 +191,13 @@ class Outputs:
                 continue
             try:
                 commit = output.commit()
+                files = [] if commit is None else output.files_of(commit)
             except Exception:  # noqa: BLE001 - a log that cannot be read now; the next look may
                 logger.debug("the log of %s cannot be read", output.path, exc_info=True)
                 continue
             if commit is not None:
                 del self._awaited[node]
-                yield node, str(commit.version), output.files_of(commit)
+                yield node, str(commit.version), files
 
     def uncommitted(self) -> list[int]:
         """The nodes of those that are still awaited."""

@@ -83,5 +83,5 @@ def test_where_rows_are_sorted_again_nothing_is_told_of_a_task_that_spilled() ->
     written.is_sorted_again = True
     written.take(0, 3, {"spilled": 4096})
     written.take(1, 3, {"spilled": 0})
-    told = written.files_of(Commit(1, (file(part(0), 3), file(part(1), 3))))
-    assert [of_task["split"] for of_task in told] == [1]
+    partitions = written.files_of(Commit(1, (file(part(0), 3), file(part(1), 3))))
+    assert [partition["split"] for partition in partitions] == [1]
