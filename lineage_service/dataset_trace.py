@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from lineage_service.errors import InvalidQueryError
 from lineage_service.lineage import Choices
-from lineage_service.queries import MissingQuery, Queries, RowQuery, TraceQuery
+from lineage_service.queries import MOST_STARTS, MissingQuery, Queries, RowQuery, StartQuery, TraceQuery
 
 __all__ = ["ChosenTrace", "chosen_trace", "missing_of_dataset"]
 
@@ -41,10 +41,13 @@ def chosen_trace(
                 f"records of several operations have keys: give a node of {', '.join(choices.nodes)}"
             )
         return ChosenTrace(choices.application_id, replace(trace, node=node or choices.nodes[0]))
+    if choices.version is not None and is_of_all:
+        return _all_of_table(queries, rows, trace, choices)
     if rows.where is not None and is_of_all:
         start = replace(trace, path=choices.dataset, where=rows.where)
         return ChosenTrace(choices.application_id, start, choices.warnings)
-    if rows.cursor is not None or choices.next is not None or len(choices.choices) != 1:
+    is_one = len(choices.choices) == 1 and choices.total in (None, 1)
+    if rows.cursor is not None or choices.next is not None or not is_one:
         return choices
     choice = choices.choices[0]
     if choice.path is not None and choice.row is not None:
@@ -52,6 +55,27 @@ def chosen_trace(
     else:
         start = replace(trace, node=None, record=f"{choice.node_id}#{choice.record_id}")
     return ChosenTrace(choices.application_id, start, choices.warnings)
+
+
+def _all_of_table(queries: Queries, rows: RowQuery, trace: TraceQuery, choices: Choices) -> ChosenTrace:
+    """Of all rows of a version that fulfil the condition: one application has written them."""
+    if choices.next is not None or rows.cursor is not None:
+        assert choices.version is not None
+        every = replace(rows, version=int(choices.version), at=None, limit=MOST_STARTS, cursor=None)
+        choices = queries.rows(every)
+    if choices.next is not None:
+        raise InvalidQueryError(
+            f"more than {MOST_STARTS:,} rows fulfil the condition, and a trace starts at {MOST_STARTS:,} at "
+            "most: ask for fewer"
+        )
+    applications = list(dict.fromkeys(node.rpartition("#")[0] for node in choices.nodes))
+    if len(applications) > 1:
+        raise InvalidQueryError(
+            f"the rows are of several applications, and a trace starts in one: name {applications[0]} or "
+            f"another of {', '.join(applications[1:])}"
+        )
+    starts = tuple(StartQuery(path=choice.path, row=choice.row) for choice in choices.choices)
+    return ChosenTrace(applications[0], replace(trace, node=None, starts=starts), choices.warnings)
 
 
 def missing_of_dataset(queries: Queries, rows: RowQuery, query: MissingQuery) -> tuple[str, MissingQuery]:

@@ -35,6 +35,8 @@ from lineage_service.lineage import (
 
 #: In place of the names of columns: every column.
 ALL_COLUMNS = "*"
+#: Records at which one trace may start.
+MOST_STARTS = 10_000
 
 
 def column_names(text: str) -> tuple[str, ...]:
@@ -208,6 +210,8 @@ class RowQuery:
     where: str | None = None
     row: int | None = None
     dataset: str | None = None
+    #: Of a table: the version in which rows are looked for. None: the newest, or the newest until `at`.
+    version: int | None = None
     application: str | None = None
     at: int | None = None
     node: str | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -18,6 +19,8 @@ _MOST_LISTED = 10
 _NEAREST = 3
 #: How alike two names must be, from 0 to 1 (difflib).
 _ALIKE = 0.5
+#: The beginning of `catalog.database.table`.
+_CATALOG = re.compile(r"[^./]+\.(?=[^./]+\.[^/]+$)")
 
 
 class UnknownDatasetError(NotFoundError):
@@ -37,16 +40,16 @@ def datasets_with(catalogue: Catalogue, text: str | None) -> list[Entry]:
 
 
 def dataset_named(catalogue: Catalogue, name: str, namespace: str | None = None) -> Entry:
-    """By its path, URI, name in a catalog, or an ending of these that only one has.
+    """By its path, URI, name in a catalog with or without that of the catalog, or an ending of these.
 
-    Raises UnknownDatasetError; InvalidQueryError if several match.
+    Raises UnknownDatasetError; InvalidQueryError if several match, as several may have an ending.
     """
     entries = [
         entry
         for entry in catalogue.entries.values()
         if namespace is None or entry.place.namespace == namespace
     ]
-    for search in (_at, _called, _around, _ending):
+    for search in (_at, _called, _around, _ending, _in_catalog):
         matches = search(entries, name)
         if len(matches) == 1:
             return matches[0]
@@ -87,6 +90,15 @@ def _ending(entries: Iterable[Entry], name: str) -> list[Entry]:
         entry
         for entry in entries
         if any(whole == ending or whole.endswith(endings) for whole in _names_of(entry))
+    ]
+
+
+def _in_catalog(entries: Iterable[Entry], name: str) -> list[Entry]:
+    """Those with an alias that a catalog's name stands before: agents leave it out."""
+    return [
+        entry
+        for entry in entries
+        if any("." in alias and _CATALOG.sub("", name, count=1) == alias for alias in entry.aliases)
     ]
 
 

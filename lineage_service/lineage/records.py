@@ -113,12 +113,17 @@ class Choice(Result):
 class Choices(Result):
     """The rows of a dataset that fulfil a condition: a trace starts at one of them, or at all."""
 
-    application_id: str = field(metadata=doc("The application that was asked."))
+    application_id: str = field(
+        metadata=doc("The application that was asked; of a table the newest that wrote a listed row.")
+    )
     name: str = field(metadata=doc("Its name."))
     started: int = field(metadata=doc("Unix time in milliseconds."))
     direction: Direction = field(metadata=doc("Where a trace goes: `backward` from what was written."))
     dataset: str | None = field(metadata=doc("Its path; null of what has no files."))
     where: str | None = field(metadata=doc("As requested."))
+    version: str | None = field(
+        default=None, metadata=doc("Of a table: the version that was searched.", omit_none=True)
+    )
     nodes: tuple[str, ...] = field(metadata=doc("Ids of the sources or sinks whose records were searched."))
     total: int | None = field(metadata=doc("Number of matches; null if not everything was looked at."))
     files: int = field(metadata=doc("Number of files that the condition had to be looked for in."))

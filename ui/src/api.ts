@@ -132,6 +132,7 @@ export interface Choices {
   direction: "backward" | "forward";
   dataset: string | null;
   where: string | null;
+  version?: string | null;
   nodes: string[];
   total: number | null;
   files: number;

@@ -78,13 +78,19 @@ class DatasetTraceParameters(TracePageParameters):
     )
     cursor: str | None = cursor_field("3:0:1", description=_NEXT)
     dataset: PathName = Field(
-        description="A file, folder, glob or URI that an application wrote or read.",
+        description="A file, folder, glob, URI or table that an application wrote or read.",
         examples=["/data/sums.csv"],
     )
     where: Expression | None = Field(
         default=None,
         description="Start: the row whose columns fulfil this condition.",
         examples=["value like '%North%'"],
+    )
+    version: Position | None = Field(
+        default=None,
+        description="With `where`, of a table of Delta Lake: the version in which rows are looked for. By "
+        "default the newest.",
+        examples=[12],
     )
     row: Position | None = Field(
         default=None,
@@ -111,7 +117,8 @@ class DatasetTraceParameters(TracePageParameters):
     )
     at: Position | None = Field(
         default=None,
-        description="Only applications that began until then, in Unix milliseconds.",
+        description="Only applications that began until then, in Unix milliseconds; of a table its version "
+        "then.",
         examples=[1732183200000],
     )
     node: NodeNumber | None = Field(default=None, description=f"Only {NODE_HELP}.", examples=["3"])
@@ -125,6 +132,8 @@ class DatasetTraceParameters(TracePageParameters):
             )
         if self.all and self.where is None:
             raise ValueError("all needs where: all rows that fulfil it")
+        if self.version is not None and (self.where is None or self.at is not None):
+            raise ValueError("version needs where, and no at: the rows of that version that fulfil it")
         return self
 
     def queries(self) -> tuple[RowQuery, TraceQuery]:
@@ -134,6 +143,7 @@ class DatasetTraceParameters(TracePageParameters):
             dataset=self.dataset,
             where=self.where,
             row=self.row,
+            version=self.version,
             application=self.app,
             at=self.at,
             node=self.node,

@@ -27,7 +27,7 @@ def add_start(parser: argparse.ArgumentParser) -> None:
         "of",
         metavar="APP|DATASET",
         help=f"an applicationId of `lineage apps`, or {LAST!r} for the newest; or a dataset: a file, "
-        "folder, glob or URI that applications wrote or read, or FILE:LINE",
+        "folder, glob, URI or table that applications wrote or read, or FILE:LINE",
     )
     parser.add_argument(
         "direction",
@@ -49,13 +49,19 @@ def add_start(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--all", action="store_true", help="with --where: begin at all rows that fulfil it")
     parser.add_argument(
+        "--version",
+        type=whole_number(0),
+        metavar="N",
+        help="with --where, of a table of Delta Lake: the version that the row is in (default: the newest)",
+    )
+    parser.add_argument(
         "--app", metavar="APP", help="of a dataset: the application (default: the newest that wrote it)"
     )
     parser.add_argument(
         "--at",
         type=time_of,
         metavar="TIME",
-        help="of a dataset: the newest application that began until then",
+        help="of a dataset: the newest application that began until then; of a table: its version then",
     )
     directions = parser.add_mutually_exclusive_group()
     directions.add_argument("--backward", action="store_true", help="what it was made of")
@@ -97,6 +103,12 @@ def chosen_start(queries: Queries, options: argparse.Namespace, trace: TraceQuer
     path, row = (None, None) if dataset is None else line_of_file(dataset)
     if row is None and options.where is None and options.key is None:
         raise InvalidQueryError(f"say which row of {dataset}: --where CONDITION, {dataset}:LINE, or --key")
+    if options.version is not None and (options.where is None or options.at is not None):
+        raise InvalidQueryError(
+            "--version needs --where: the row that it is in"
+            if options.where is None
+            else "--version and --at both say which version is meant: leave one out"
+        )
     if row is not None and options.where is not None:
         raise InvalidQueryError(f"{dataset} is a row already: give --where or a line")
     cursor: str | None = options.cursor
@@ -105,6 +117,7 @@ def chosen_start(queries: Queries, options: argparse.Namespace, trace: TraceQuer
         dataset=path,
         row=row,
         where=options.where,
+        version=options.version,
         application=options.of if is_of_application else options.app,
         at=options.at,
         node=options.node,
@@ -149,13 +162,10 @@ def _show(console: Console, choices: Choices) -> None:
     total = "several" if choices.total is None else f"{choices.total:,}"
     wrote = "wrote" if choices.direction == "backward" else "read"
     began = datetime.fromtimestamp(choices.started / 1000).strftime("%Y-%m-%d %H:%M:%S")
-    print_line(
-        console,
-        plain(
-            f"{total} rows fulfil it, of what {choices.application_id} ({choices.name}, {began}) {wrote}:",
-            "bold",
-        ),
-    )
+    of = f"of what {choices.application_id} ({choices.name}, {began}) {wrote}"
+    if choices.version is not None:
+        of = f"in version {choices.version} of {choices.dataset}"
+    print_line(console, plain(f"{total} rows fulfil it, {of}:", "bold"))
     for choice in choices.choices:
         print_line(console, Text("  ") + _line(choice))
 

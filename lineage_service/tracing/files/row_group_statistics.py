@@ -1,4 +1,4 @@
-"""Which row groups of a Parquet file can hold a row that fulfils a condition, by their statistics.
+"""Which files and row groups of Parquet can hold a row that fulfils a condition, by their statistics.
 
 Only comparisons that must hold as a whole are looked at, and only where the value is one of the column's
 type: what is not sure is not ruled out.
@@ -6,7 +6,8 @@ type: what is not sure is not ruled out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -28,8 +29,9 @@ from lineage_service.conditions.tree import (
     conjuncts_of,
 )
 
-__all__ = ["row_groups_with"]
+__all__ = ["may_hold", "row_groups_with"]
 
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -49,7 +51,42 @@ def row_groups_with(condition: Condition, file: Any, schema: pa.Schema) -> set[i
         return None  # statistics that cannot be used rule nothing out
 
 
+def may_hold(
+    condition: Condition,
+    types: Mapping[str, ColumnType],
+    lows: Mapping[str, Any],
+    highs: Mapping[str, Any],
+) -> bool:
+    """False where these bounds of columns rule out that any row of a file fulfils the condition."""
+    for operator, name, values in _sure_comparisons(condition, types):
+        low, high = lows.get(name), highs.get(name)
+        try:
+            if not any(_may_be(operator, value, low, high) for value in values):
+                return False
+        except TypeError:
+            continue  # bounds that are not of the column's type rule nothing out
+    return True
+
+
+def _may_be(operator: str, value: Any, low: Any, high: Any) -> bool:
+    """Can a value between two bounds be compared so with this one?"""
+    is_below = high is not None and (high < value or (operator == ">" and high == value))
+    is_above = low is not None and (low > value or (operator == "<" and low == value))
+    if operator in (">", ">="):
+        return not is_below
+    return not is_above if operator in ("<", "<=") else not (is_below or is_above)
+
+
 def _expressions(condition: Condition, types: dict[str, ColumnType]) -> Iterator[Any]:
+    for operator, name, values in _sure_comparisons(condition, types):
+        field = pc.field(name)
+        yield field.isin(values) if operator == "in" else _compared(field, operator, values[0])
+
+
+def _sure_comparisons(
+    condition: Condition, types: Mapping[str, ColumnType]
+) -> Iterator[tuple[str, str, list[Any]]]:
+    """(operator, column, values) of the comparisons that must hold, of values of the column's type."""
     columns = columnar(types)
     for part in conjuncts_of(condition):
         for operator, column, values in _comparisons(part):
@@ -61,8 +98,7 @@ def _expressions(condition: Condition, types: dict[str, ColumnType]) -> Iterator
                 continue
             if types[names[0]].sql == "DOUBLE" and operator in (">", ">="):
                 continue  # NaN is greater than all, and statistics leave it out
-            field = pc.field(names[0])
-            yield field.isin(plain) if operator == "in" else _compared(field, operator, plain[0])
+            yield operator, names[0], plain
 
 
 def _comparisons(part: Condition) -> Iterator[tuple[str, Column, tuple[Value, ...]]]:
@@ -102,6 +138,15 @@ def _plain(value: Value, type: ColumnType) -> object | None:
         return float(value)
     if type.kind == "text" and isinstance(value, str):
         return value
+    if type.kind == "date" and isinstance(value, str) and _DAY.fullmatch(value):
+        return _day(value)
     if type.kind == "date" and isinstance(value, date) and not isinstance(value, datetime):
         return value
     return None
+
+
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from lineage_service.conditions.filters import Where
 from lineage_service.errors import InvalidQueryError, NotFoundError
 from lineage_service.lineage import Direction
+from lineage_service.queries import MOST_STARTS
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.columns.store_cursor import StoreCursor
@@ -32,9 +33,6 @@ from lineage_service.tracing.walk.result import Position
 from lineage_service.tracing.walk.starts import check_has_records, has_records, node_named
 
 __all__ = ["MOST_STARTS", "DatasetRows", "Sought"]
-
-#: Of one trace.
-MOST_STARTS = 10_000
 
 
 @dataclass(slots=True)

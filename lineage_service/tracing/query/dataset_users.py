@@ -9,10 +9,14 @@ from lineage_service.datasets.catalogue import Entry
 from lineage_service.datasets.catalogue_cache import StoredDatasets
 from lineage_service.datasets.search import UnknownDatasetError, dataset_named
 from lineage_service.errors import NotFoundError
+from lineage_service.tracing.files.file_parts import normal_path
 from lineage_service.tracing.files.path_patterns import PathPattern
 from lineage_service.tracing.walk.dataset_links import FilesOfApplications
 
-__all__ = ["DatasetUsers", "Meant"]
+__all__ = ["DatasetUsers", "Meant", "MeantTable"]
+
+#: Formats of tables whose versions can be read.
+_VERSIONED = frozenset(("delta",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,14 @@ class Meant:
     application_id: str
     dataset: str | None = None
     node: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MeantTable:
+    """A table of a format that keeps versions. `folder` is it, or that of one of its partitions."""
+
+    path: str
+    folder: str
 
 
 class DatasetUsers:
@@ -56,6 +68,25 @@ class DatasetUsers:
             return Meant(application_id, dataset)  # which says what it has
         by_files = self._by_files(entry.path, at, application_id, as_input=as_input)
         return by_files or _without_files(entry, at, application_id)
+
+    def table(self, dataset: str) -> MeantTable | None:
+        """The table that a name, a path or the folder of a partition means; None of other datasets.
+
+        Raises InvalidQueryError where several have the name.
+        """
+        try:
+            entry = dataset_named(self._datasets.state().catalogue, dataset)
+        except UnknownDatasetError:
+            return None
+        if entry.format not in _VERSIONED:
+            return None
+        if "/" not in dataset or dataset in entry.aliases:
+            return MeantTable(entry.path, entry.path)
+        path = normal_path(dataset).rstrip("/")
+        if not path.startswith(f"{entry.path}/"):
+            return MeantTable(entry.path, entry.path)
+        is_of_partition = all("=" in folder for folder in path[len(entry.path) + 1 :].split("/"))
+        return MeantTable(entry.path, path) if is_of_partition else None
 
     def _by_files(self, dataset: str, at: int | None, only: str | None, *, as_input: bool) -> Meant | None:
         every = self._files.users_of(PathPattern(dataset).fits)

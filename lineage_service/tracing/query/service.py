@@ -77,12 +77,14 @@ from lineage_service.tracing.query.records import RecordPages
 from lineage_service.tracing.query.requested_columns import RequestedColumns
 from lineage_service.tracing.query.row_choices import RowChoices
 from lineage_service.tracing.query.row_extraction import RowExtraction
+from lineage_service.tracing.query.row_holders import RowHolders
 from lineage_service.tracing.query.row_set_reader import RowSetReader
 from lineage_service.tracing.query.shown_records import shown_by
 from lineage_service.tracing.query.shown_starts import shown_starts
 from lineage_service.tracing.query.slow_records import SlowRecordReader
 from lineage_service.tracing.query.source_files import SourceFiles
 from lineage_service.tracing.query.suspects import SuspectReader
+from lineage_service.tracing.query.table_rows import TableRows
 from lineage_service.tracing.query.trace_page import TracePage
 from lineage_service.tracing.query.trace_results import (
     ShownRecords,
@@ -120,6 +122,11 @@ class LineageQueries:
             store, lambda application_id: self._summaries.of(application_id).complete
         )
         self._users = DatasetUsers(self._files, self._datasets)
+        self._tables = TableRows(
+            self._locations.file_rows.files,
+            RowHolders(self._applications.open, self._files, self._locations),
+            time_budget_s=time_budget_s,
+        )
         self._missing = MissingRows(
             self._applications.open,
             self._locations,
@@ -327,6 +334,14 @@ class LineageQueries:
     def rows(self, query: RowQuery) -> Choices:
         where = None if query.where is None else Where(query.where)  # what is wrong there is said first
         application_id = None if query.application is None else application_named(self, query.application)
+        is_of_table = query.node is None and (query.version is not None or application_id is None)
+        if where is not None and query.dataset is not None and is_of_table:
+            table = self._users.table(query.dataset)
+            if table is not None:
+                query = replace(query, application=application_id)
+                return self._tables.page(table.path, table.folder, query, where)
+        if query.version is not None:
+            raise InvalidQueryError(_no_version(query))
         if query.dataset is not None:
             meant = self._users.meant(query.dataset, query.at, application_id, as_input=query.as_input)
             application_id = meant.application_id
@@ -406,3 +421,11 @@ class LineageQueries:
             how=how_to_see(opened, path),
             steps=tuple(value_steps(opened, path)),
         )
+
+
+def _no_version(query: RowQuery) -> str:
+    if query.where is None:
+        return "a version needs where: the rows of that version that fulfil it"
+    if query.node is not None or query.dataset is None:
+        return "a version is one of a table: name the table, and no node"
+    return f"{query.dataset} is no table of Delta Lake that an application wrote or read: it has no versions"

@@ -82,6 +82,17 @@ class FilesOfApplications:
         files = self._files.of(application_id) or LinkedFiles()
         return (file_split for file_split in (*files.read, *files.written) if file_split.node == node)
 
+    def of_file(self, path: str) -> tuple[list[FileSplit], list[FileSplit]]:
+        """(who wrote it, who read it), those that began last first."""
+
+        def began(file_split: FileSplit) -> int:
+            return file_split.began
+
+        return (
+            sorted(self._written_to.get(path, ()), key=began, reverse=True),
+            sorted(self._read_from.get(path, ()), key=began, reverse=True),
+        )
+
     def users_of(self, fits: Callable[[str], bool]) -> list[tuple[bool, int, str]]:
         """(wrote, began, application) of those that wrote or read a file that fits.
 

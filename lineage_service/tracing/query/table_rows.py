@@ -1,0 +1,143 @@
+"""The rows of a version of a table that fulfil a condition, each with the record that it is.
+
+Rows are looked for in the files that the table's own log names; the applications that wrote these files
+follow from their paths. So nobody has to know files, and rows that were deleted are no answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from time import monotonic
+
+from lineage_service.conditions.filters import Where
+from lineage_service.errors import InvalidQueryError, NothingMatchesError, TimeBudgetError
+from lineage_service.lineage import Choices
+from lineage_service.queries import RowQuery
+from lineage_service.tracing.columns.time_budget import time_budget
+from lineage_service.tracing.files.decompression import Check
+from lineage_service.tracing.files.file_systems import FileSystems
+from lineage_service.tracing.query.row_holders import RowHolders
+from lineage_service.tracing.tables.delta_version import delta_version
+from lineage_service.tracing.tables.table_search import TableSearch
+from lineage_service.tracing.tables.table_version import TableVersion
+
+__all__ = ["TableRows"]
+
+_MOST_WARNINGS = 10
+#: The part of its time in which matches behind the page are counted.
+_COUNT_SHARE = 0.5
+
+Place = tuple[int, int]
+"""(number of the file in the version, row in it)."""
+
+
+@dataclass(slots=True)
+class _Matches:
+    """`total` is None where not all files were looked at, or not all could be read."""
+
+    places: list[Place] = field(default_factory=list)
+    total: int | None = 0
+    files: int = 0
+
+
+class TableRows:
+    """Of the tables that applications of one flow store wrote or read."""
+
+    def __init__(self, files: FileSystems, holders: RowHolders, *, time_budget_s: float) -> None:
+        self._files, self._holders, self._time_budget_s = files, holders, time_budget_s
+
+    def page(self, table: str, folder: str, query: RowQuery, where: Where) -> Choices:
+        """Of the table in the folder `table` the rows below `folder`, which is that or one of a partition.
+
+        Raises NotFoundError, InvalidQueryError, TimeBudgetError, UnavailableError.
+        """
+        after = _read_cursor(query.cursor)
+        number = query.version if after is None else after[0]
+        version = delta_version(table, number, query.at if number is None else None)
+        if folder != table:
+            version = _below(version, folder)
+        try:
+            with (
+                TableSearch(self._files, version, where) as search,
+                time_budget(search.database, self._time_budget_s) as check,
+            ):
+                matches = self._matches(search, query.limit, None if after is None else after[1:], check)
+                if not matches.places and after is None:
+                    raise _nothing(query, search, matches)
+                listed = matches.places[: query.limit]
+                rows = [(version.files[number], row) for number, row in listed]
+                chosen = self._holders.of(version, rows, query, check)
+        except TimeBudgetError:
+            raise self._too_slow(version) from None
+        last = listed[-1] if len(matches.places) > query.limit else None
+        return Choices(
+            application_id=chosen.application.application_id,
+            name=chosen.application.name,
+            started=chosen.application.started,
+            direction=chosen.direction,
+            dataset=table,
+            where=query.where,
+            version=str(version.number),
+            nodes=tuple(dict.fromkeys(choice.node_id for choice in chosen.choices)),
+            total=matches.total,
+            files=matches.files,
+            choices=chosen.choices,
+            next=None if last is None else f"{version.number}:{last[0]}:{last[1]}",
+            warnings=(*chosen.warnings, *search.warnings)[:_MOST_WARNINGS],
+        )
+
+    def _matches(self, search: TableSearch, limit: int, after: Place | None, check: Check) -> _Matches:
+        """The places of the page, one more if there is a next one."""
+        numbers_of = {file.path: number for number, file in enumerate(search.version.files)}
+        matches, until = _Matches(), monotonic() + _COUNT_SHARE * self._time_budget_s
+        for file, rows in search.matches(check):
+            number = numbers_of[file.path]
+            matches.files += 1
+            if matches.total is not None:
+                matches.total += rows.size
+            for row in rows.tolist():
+                if len(matches.places) > limit:
+                    break
+                if after is None or (number, row) > after:
+                    matches.places.append((number, row))
+            if len(matches.places) > limit and (after is not None or monotonic() >= until):
+                matches.total = None
+                break
+        if after is not None or search.warnings:
+            matches.total = None
+        return matches
+
+    def _too_slow(self, version: TableVersion) -> TimeBudgetError:
+        return TimeBudgetError(
+            f"the search in the {len(version.files):,} files of {version.name} took longer than its "
+            f"{self._time_budget_s:g} s: name a folder of a partition, or give the service more time "
+            "(LINEAGE_TRACE_SECONDS)"
+        )
+
+
+def _below(version: TableVersion, folder: str) -> TableVersion:
+    files = tuple(file for file in version.files if file.path.startswith(f"{folder}/"))
+    return replace(version, files=files)
+
+
+def _nothing(query: RowQuery, search: TableSearch, matches: _Matches) -> NothingMatchesError:
+    version = search.version
+    records = [file.rows for file in version.files]
+    rows = f" with {sum(count or 0 for count in records):,} rows" if None not in records else ""
+    deleted = f"; {search.deleted:,} that did were deleted" if search.deleted else ""
+    but = "".join(f"; {warning}" for warning in list(search.warnings)[:_MOST_WARNINGS])
+    return NothingMatchesError(
+        f"no row fulfils {query.where} in {version.name} of {version.table}: it has {len(version.files):,} "
+        f"file{'' if len(version.files) == 1 else 's'}{rows}, and {matches.files:,} could hold such a row"
+        f"{deleted}{but}"
+    )
+
+
+def _read_cursor(text: str | None) -> tuple[int, int, int] | None:
+    if text is None:
+        return None
+    numbers = text.split(":")
+    if len(numbers) != 3 or not all(n.isascii() and n.isdigit() and len(n) < 20 for n in numbers):
+        raise InvalidQueryError(f"cursor {text!r} was not given by this endpoint")
+    version, file, row = map(int, numbers)
+    return version, file, row

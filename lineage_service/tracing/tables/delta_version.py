@@ -1,0 +1,166 @@
+"""A version of a Delta table by its log, which delta-rs reads: commits, checkpoints and deletion vectors.
+
+Nothing is listed but the log, so files of other versions are never looked at. Columns are known by their
+names in that version, and by their physical names in the files (column mapping).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timezone
+from functools import partial
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from lineage_service.conditions.column_types import of_schema
+from lineage_service.errors import NotFoundError, UnavailableError
+from lineage_service.tracing.files.file_parts import normal_path
+from lineage_service.tracing.tables.table_version import (
+    DataFile,
+    TableColumn,
+    TableVersion,
+    nothing_removed,
+)
+
+__all__ = ["delta_version"]
+
+_PHYSICAL = "delta.columnMapping.physicalName"
+_DELETION_VECTORS = "deletionVectors"
+
+
+class _Column(NamedTuple):
+    """A column of a schema as `of_schema` reads it."""
+
+    name: str
+    type: str
+    fields: tuple[_Column, ...]
+
+
+def delta_version(table: str, version: int | None = None, at: int | None = None) -> TableVersion:
+    """The version of this number, or the newest one, or the newest until `at`, in Unix milliseconds.
+
+    `table` is its folder or URL. Raises NotFoundError, UnavailableError.
+    """
+    delta = _opened(table, version)
+    if at is not None:
+        _go_back(delta, table, at)
+    try:
+        columns = tuple(map(_column, json.loads(delta.schema().to_json())["fields"]))
+        partition_columns = delta.metadata().partition_columns
+        features = delta.protocol().reader_features or ()
+        files = sorted(_files(delta, table, columns), key=lambda file: file.path)
+    except (DeltaError, ValueError, OSError) as error:
+        raise _unreadable(table, error) from error
+    return TableVersion(
+        number=delta.version(),
+        name=f"version {delta.version()}",
+        table=table,
+        columns=columns,
+        partition_columns=tuple(partition_columns),
+        files=tuple(files),
+        removed=partial(_removed, delta, table) if _DELETION_VECTORS in features else nothing_removed,
+    )
+
+
+def _opened(table: str, version: int | None) -> DeltaTable:
+    try:
+        return DeltaTable(table, version=version)
+    except (DeltaError, ValueError, OSError) as error:
+        if version is None:
+            raise _unreadable(table, error) from error
+    newest = _opened(table, None).version()  # which raises where it is not the version that is wrong
+    if version > newest:
+        raise NotFoundError(f"{table} has no version {version}: the newest is {newest}")
+    raise NotFoundError(
+        f"version {version} of {table} can no longer be read, since its log was cleaned up: ask for a later "
+        f"one, up to {newest}"
+    )
+
+
+def _go_back(delta: DeltaTable, table: str, at: int) -> None:
+    when = datetime.fromtimestamp(at / 1000, timezone.utc)
+    first = min((commit["timestamp"] for commit in delta.history() if "timestamp" in commit), default=None)
+    if first is not None and at < first:
+        began = datetime.fromtimestamp(first / 1000, timezone.utc).isoformat(" ", "seconds")
+        raise NotFoundError(f"the log of {table} has no version until then: the first is of {began}")
+    try:
+        delta.load_as_version(when)
+    except (DeltaError, ValueError, OSError) as error:
+        raise _unreadable(table, error) from error
+
+
+def _unreadable(table: str, error: Exception) -> NotFoundError | UnavailableError:
+    said = " ".join(str(error).split())[:200]
+    if isinstance(error, TableNotFoundError):
+        return NotFoundError(
+            f"there is no log of a Delta table in {table} ({said}): to search the files that one application "
+            "wrote, name it"
+        )
+    return UnavailableError(
+        f"the log of {table} cannot be read now ({said}): to search the files that one application wrote, "
+        "name it"
+    )
+
+
+# -- columns ----------------------------------------------------------------------------------------
+
+
+def _column(field: Mapping[str, Any]) -> TableColumn:
+    fields = tuple(map(_column, _fields_of(field["type"])))
+    [type_] = of_schema([_named(field)]).values()
+    physical = (field.get("metadata") or {}).get(_PHYSICAL, field["name"])
+    return TableColumn(name=field["name"], type=type_, physical=physical, fields=fields)
+
+
+def _named(field: Mapping[str, Any]) -> _Column:
+    type_ = field["type"]
+    fields = tuple(map(_named, _fields_of(type_)))
+    return _Column(field["name"], type_ if isinstance(type_, str) else str(type_["type"]), fields)
+
+
+def _fields_of(type_: Any) -> Iterable[Mapping[str, Any]]:
+    return type_["fields"] if isinstance(type_, Mapping) and type_.get("type") == "struct" else ()
+
+
+# -- files ------------------------------------------------------------------------------------------
+
+
+def _files(delta: DeltaTable, table: str, columns: Iterable[TableColumn]) -> Iterator[DataFile]:
+    names = {name: column.name for column in columns for name in (column.physical, column.name)}
+
+    def by_names(values: Mapping[str, object] | None) -> dict[str, object]:
+        return {names[name]: value for name, value in (values or {}).items() if name in names}
+
+    for batch in pa.table(delta.get_add_actions()).to_batches(max_chunksize=1_000):
+        for action in batch.to_pylist():
+            yield DataFile(
+                path=_path(table, unquote(action["path"])),
+                rows=action.get("num_records"),
+                partitions=by_names(action.get("partition")),
+                lows=by_names(action.get("min")),
+                highs=by_names(action.get("max")),
+            )
+
+
+def _path(table: str, path: str) -> str:
+    """Of a data file as the log has it: below the table, but for a shallow clone's."""
+    is_below = "://" not in path and not path.startswith(("/", "file:"))
+    return normal_path(f"{table.rstrip('/')}/{path}" if is_below else path)
+
+
+def _removed(delta: DeltaTable, table: str) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
+    """(path, numbers of the rows that its deletion vector removes), ascending."""
+    try:
+        for batch in pa.RecordBatchReader.from_stream(delta.deletion_vectors()):
+            for path, keeps in zip(*batch.columns, strict=True):
+                is_kept = keeps.values.to_numpy(zero_copy_only=False)
+                yield normal_path(path.as_py()), np.flatnonzero(~is_kept.astype(bool)).astype(np.int64)
+    except (DeltaError, pa.ArrowException, ValueError, OSError) as error:
+        raise _unreadable(table, error) from error
