@@ -32,7 +32,12 @@ _LOCAL = "file"
 #: Formats of what is no file.
 _WITHOUT_FILES = frozenset(("jdbc", "kafka"))
 #: Formats of tables -> that of their data files.
-_OF_DATA_FILES = {"delta": "parquet"}
+_OF_DATA_FILES = {
+    "delta": "parquet",
+    "iceberg": "parquet",
+    "iceberg+orc": "orc",
+    "iceberg+avro": "avro",
+}
 #: Schemes of one place -> the one that names it. Those of Azure say whether TLS is used.
 _SCHEMES: Mapping[str, str] = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss", "wasb": "wasbs"}
 #: Stores whose names are keys: these begin with no slash.

@@ -12,7 +12,7 @@ from spark_agent.contract.dataset_names import one_path
 from spark_agent.delivery.log import logger
 from spark_agent.sql.types import Plan
 
-__all__ = ["catalog_namespace", "symlinks", "symlinks_of"]
+__all__ = ["catalog_namespace", "name_in_catalog", "symlinks", "symlinks_in", "symlinks_of"]
 
 _HIVE_URIS = ("spark.sql.hive.metastore.uris", "hive.metastore.uris")
 
@@ -33,6 +33,39 @@ def symlinks(plan: Plan, table: str) -> list[dict[str, str]]:
     """The field `symlinks` of a dataset that is a table, `database.name`. Never raises."""
     try:
         return [{"namespace": catalog_namespace(*_settings(plan)), "name": table, "type": "TABLE"}]
+    except Exception:  # noqa: BLE001 - a name is never worth a query
+        logger.debug("the name of a catalog is not known", exc_info=True)
+        return []
+
+
+def name_in_catalog(relation: Plan, name: str) -> str:
+    """What a table is called with its catalog; `relation` is one of version 2, `name` what it says itself.
+
+    Never raises.
+    """
+    try:
+        catalog = relation.catalog()
+        prefix = f"{catalog.get().name()}." if catalog.isDefined() else ""
+        return name if "/" in name or name.startswith(prefix) else prefix + name
+    except Exception:  # noqa: BLE001 - a name is never worth a query
+        logger.debug("the name of a catalog is not known", exc_info=True)
+        return name
+
+
+def symlinks_in(plan: Plan, name: str) -> list[dict[str, str]]:
+    """The same of a table of a catalog of Iceberg, `catalog.namespace.name`. Never raises.
+
+    The namespace is what the catalog is asked at, or its warehouse.
+    """
+    try:
+        catalog, _, table = name.partition(".")
+        conf, prefix = plan.conf(), f"spark.sql.catalog.{catalog}"
+        place = conf.getConfString(f"{prefix}.uri", None) or conf.getConfString(f"{prefix}.warehouse", None)
+        if not table or conf.getConfString(prefix, None) is None or place is None:
+            return []
+        place = str(place)
+        metastores, warehouse = (place, "") if place.startswith("thrift:") else ("", place)
+        return [{"namespace": catalog_namespace(metastores, warehouse), "name": table, "type": "TABLE"}]
     except Exception:  # noqa: BLE001 - a name is never worth a query
         logger.debug("the name of a catalog is not known", exc_info=True)
         return []

@@ -70,6 +70,7 @@ class Catalyst:
         self._cast = expressions.Cast
         self._literal = expressions.Literal
         self._long = jvm.org.apache.spark.sql.types.DataTypes.LongType
+        self._int = jvm.org.apache.spark.sql.types.DataTypes.IntegerType
         self._string = jvm.org.apache.spark.sql.types.DataTypes.StringType
         self._prune = catalyst.optimizer.ColumnPruning
         self._equi_join = catalyst.planning.ExtractEquiJoinKeys
@@ -181,6 +182,11 @@ class Catalyst:
         """Does a plan ask of an ExistenceJoin within it only that a row has no matches?"""
         return bool(self._java.correlated.isNegated(join, root))
 
+    def iceberg_table(self, leaf: Plan) -> dict[str, Any] | None:
+        """What a leaf reads of a table of Iceberg, whose rows have positions: see IcebergScans.java."""
+        text = str(self._java.iceberg_scans.describe(leaf))
+        return dict(json.loads(text)) if text else None
+
     def options(self, pairs: Any) -> dict[str, str]:
         """A Scala Map of texts, whose names are in lower case."""
         return _lowered(json.loads(self._reader.options(pairs)))
@@ -207,6 +213,19 @@ class Catalyst:
     def long(self, value: int) -> Expression:
         """A literal of that type, which py4j does not give: small numbers become Integer."""
         return self._builder.literal(value)
+
+    def number(self, value: int) -> Expression:
+        """A literal of the type int."""
+        return self._literal.create(value, self._int)
+
+    def iceberg_function(self, name: str, arguments: list[Expression]) -> Expression:
+        """A function of Iceberg's catalogs over these. Raises what py4j raises where there is none."""
+        schema = self._jvm.org.apache.spark.sql.types.StructType()
+        for at, argument in enumerate(arguments):
+            schema = schema.add(f"argument{at}", argument.dataType())
+        function = self._jvm.org.apache.iceberg.spark.functions.SparkFunctions.load(name).bind(schema)
+        expressions = self._jvm.org.apache.spark.sql.catalyst.expressions
+        return expressions.V2ExpressionUtils.resolveScalarFunction(function, self.seq(arguments))
 
     def alias(self, expression: Expression, name: str) -> Expression:
         return self._builder.alias(expression, name)
@@ -251,6 +270,9 @@ class Catalyst:
     def partition_id(self) -> Expression:
         """The index of the partition, as a long."""
         return self._cast(self._partition_id(), self._long, self.none, self._mode())
+
+    def is_null(self, expression: Expression) -> Expression:
+        return self._is_null(expression)
 
     def text(self, expression: Expression, time_zone: str | None = None) -> Expression:
         """A value as Spark shows it, cast to a string; times in a time zone."""
@@ -330,6 +352,10 @@ class Catalyst:
         """The plan with more columns, and their attributes."""
         return self.project_as(plan, plan, named), [column.toAttribute() for column in named]
 
+    def iceberg_write(self, command: Plan) -> Any:
+        """Of a command that writes data files of Iceberg: see IcebergWrite.java. None of others."""
+        return self._java.iceberg_writes.of(command)
+
     def filter(self, condition: Expression, plan: Plan) -> Plan:
         return self._filter(condition, plan)
 
@@ -355,6 +381,14 @@ class Catalyst:
         """
         indexed = self._builder.withMetadata(relation)
         return None if indexed is None else (indexed, self._builder.rowIndex(indexed))
+
+    def with_positions(self, leaf: Plan) -> tuple[Plan, Expression] | None:
+        """A leaf that `iceberg_table` knows, and the position of each row in its data file.
+
+        None where it cannot be had.
+        """
+        positioned = self._java.iceberg_scans.withPositions(leaf)
+        return None if positioned is None else (positioned, self._java.iceberg_scans.position(positioned))
 
     @staticmethod
     def behind_cache(relation: Plan) -> Plan | None:

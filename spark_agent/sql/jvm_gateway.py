@@ -50,6 +50,8 @@ _CLASSES = {
         "PickingFunctions",
         "CallSites",
         "CorrelatedSubqueries",
+        "IcebergScans",
+        "IcebergWrite",
         "QueryEndListener",
     ),
 }
@@ -72,6 +74,7 @@ class Jvm:
     `manifests` is registered with the context: tasks' manifests arrive there, and what tasks that failed
     report; `manifests.poll(ms)` takes one.
     `plan_reader` says what is in plans, `plan_builder` makes them, `windows` does both of windows.
+    `iceberg_scans` and `iceberg_writes` know tables of Iceberg.
     """
 
     def __init__(self, context: Any, classes: SimpleNamespace) -> None:
@@ -87,6 +90,7 @@ class Jvm:
         self.windows = classes.WindowFunctions()
         self.picking_functions = classes.PickingFunctions()
         self.correlated = classes.CorrelatedSubqueries
+        self.iceberg_scans, self.iceberg_writes = classes.IcebergScans(), classes.IcebergWrite
         self.python_functions = classes.PythonFunctions()
         self.call_sites = classes.CallSites
         self._nil = self.plan_builder.seq(self._empty)

@@ -113,7 +113,11 @@ class ReadingApplications:
                 reached = walk.by_partition(number)
                 for written in self._files.of(application_id, number):
                     offsets = reached.get(written.partition, _NONE)[: _MOST + 1].tolist()
-                    rows = [offset - written.first + (written.row or 0) for offset in offsets]
+                    rows = [
+                        offset - written.first + (written.row or 0)
+                        for offset in offsets
+                        if written.has(offset)
+                    ]
                     if written.format == PARQUET:
                         yield from self._unread(trace, written, rows, check)
 

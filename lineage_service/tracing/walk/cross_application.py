@@ -294,8 +294,7 @@ class CrossApplicationTrace(Generic[S, A]):
         assert self._files is not None
         if self._direction == "forward":
             return self._files.readers_of(near)
-        writer = self._files.writer_of(near)
-        return [] if writer is None else [writer]
+        return self._files.writers_of(near)
 
     def _segment(self, application_id: str) -> tuple[OpenedApplication[S], Walk[A]]:
         if application_id not in self.segments:
@@ -309,7 +308,8 @@ class CrossApplicationTrace(Generic[S, A]):
         file_splits = self._files.file_splits(read.application_id, read.path, read.node)
         reader, writer = self._open(read.application_id), self._open(written.application_id)
         seen = sum(_largest(reader.graph, file_split) for file_split in file_splits)
-        return _largest(writer.graph, written) - seen
+        wrote = sum(_largest(writer.graph, piece) for piece in self._files.pieces_of(written))
+        return wrote - seen
 
 
 def _largest(graph: LineageGraph, file_split: FileSplit) -> int:

@@ -55,9 +55,23 @@ class FilesOfApplications:
             writers, key=lambda written: (written.is_before(read), written.began, written.node), default=None
         )
 
+    def writers_of(self, read: FileSplit) -> list[FileSplit]:
+        """The same, and the other pieces of its rows that went into that file."""
+        writer = self.writer_of(read)
+        return [] if writer is None else self.pieces_of(writer)
+
+    def pieces_of(self, written: FileSplit) -> list[FileSplit]:
+        """Which rows of a sink went into a file: they need not be one piece of its rows."""
+        return [
+            piece
+            for piece in self._written_to.get(written.path, ())
+            if (piece.application_id, piece.node) == (written.application_id, written.node)
+            and piece.is_same_file(written)
+        ]
+
     def readers_of(self, written: FileSplit) -> list[FileSplit]:
         """Where sources read what a sink wrote."""
-        return [read for read in self._read_from.get(written.path, ()) if self.writer_of(read) == written]
+        return [read for read in self._read_from.get(written.path, ()) if written in self.writers_of(read)]
 
     def may_be_read_unseen(self, written: FileSplit) -> bool:
         """Has a query of another application, which was not followed, read there since?"""

@@ -54,6 +54,10 @@ class FileSplit:
     def is_whole_partition(self) -> bool:
         return self.first == 0 and self.last is None
 
+    def has(self, position: int) -> bool:
+        """Is the record at this position of the partition here?"""
+        return self.first <= position and (self.last is None or position < self.last)
+
     def records(self, count: int) -> int:
         """How many of the `count` records of the partition are here."""
         return max((count if self.last is None else min(self.last, count)) - self.first, 0)

@@ -50,6 +50,7 @@ class Output:
     jobs_after: frozenset[str] | None = None  # the same when another query began to write there
     schema: Schema | None = None
     order: list[Expression] = field(default_factory=list)  # rows of a task are put into it
+    label: str = ""  # what people call it, if that is not its path
     _pieces: dict[int, list[written_files.Piece]] = field(default_factory=dict)
     _next_look: float = 0.0  # for its commit, on the clock of `monotonic`
     _pause_s: float = 0.0

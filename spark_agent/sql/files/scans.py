@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from spark_agent.driver import partitions
-from spark_agent.sql.catalog_names import symlinks
+from spark_agent.sql.catalog_names import name_in_catalog, symlinks, symlinks_in
 from spark_agent.sql.catalyst import Catalyst, Operator
 from spark_agent.sql.files.text_options import text_options
 from spark_agent.sql.plan_schemas import schema_read
@@ -32,6 +32,8 @@ _FORMATS = {
 }
 #: Files of these formats know the index of each row, or how many rows are before a split.
 _INDEXED, _STRIPED = frozenset(("parquet", "delta")), frozenset(("orc", "delta"))
+#: A scan of a table of a source of version 2.
+OF_TABLE = "DataSourceV2ScanRelation"
 #: Options that do not change what a column of a row is, whatever they say.
 _NEUTRAL_OPTIONS = frozenset(
     (
@@ -87,6 +89,19 @@ class FileScans:
         dataset |= text_options(format, options) | _paths(scan, options)
         return described, dataset | ({"partitions": files["folders"]} if files["folders"] else {})
 
+    def describe_table(self, plan: Plan) -> tuple[str, dict[str, Any]] | None:
+        """The same of a table of Iceberg, whose rows have positions in its data files."""
+        table = self._catalyst.iceberg_table(plan)
+        if table is None:
+            return None
+        dataset: dict[str, Any] = partitions.dataset(table["location"], format_of_table(table["format"]))
+        if table["version"] is not None:
+            dataset["version"] = table["version"]
+        name = name_in_catalog(plan.relation(), table["table"])
+        if links := symlinks_in(plan, name):
+            dataset["symlinks"] = links
+        return name, dataset
+
     def about(self, plan: Plan, leaf: Operator, dataset: dict[str, Any] | None) -> dict[str, Any]:
         """More of the node of a source: its columns, and its dataset with its names in a catalog."""
         if dataset is not None and leaf.table is not None:
@@ -133,7 +148,10 @@ class FileScans:
         """The scan with the index of each row in its file; None where the format does not know it.
 
         Delta Lake gives it where deletion vectors may have deleted rows. Of other tables rows are counted.
+        Iceberg gives it always.
         """
+        if scan.kind == OF_TABLE:
+            return self._catalyst.with_positions(plan)
         if scan.files is None or format_of(scan.files) not in _INDEXED:
             return None
         indexed = self._catalyst.with_row_index(plan)
@@ -232,6 +250,11 @@ def unlike_lines(format: str, options: Mapping[str, str]) -> str:
         return "with comments"
     encoding = options.get("encoding", options.get("charset", "")).lower()
     return "of wide characters" if encoding.startswith(("utf-16", "utf-32", "utf16", "utf32")) else ""
+
+
+def format_of_table(format: str) -> str:
+    """What the dataset of a table of Iceberg says, by the format of its data files."""
+    return "iceberg" if format == "parquet" else f"iceberg+{format}"
 
 
 def format_of(files: Mapping[str, Any]) -> str:

@@ -17,6 +17,8 @@ from spark_agent.sql.tables import is_of_files
 
 #: Of the partitions of one event: a broker takes 900,000.
 _MOST_BYTES = 800_000
+#: How the formats begin whose scans name files by their paths; Spark's own name them by URIs.
+_ICEBERG = "iceberg"
 
 
 class FilePartitions:
@@ -24,13 +26,15 @@ class FilePartitions:
 
     def __init__(self, emit: Callable[..., None]) -> None:
         self._emit = emit
-        self._scans: set[int] = set()  # nodes of scans of files
+        self._scans: dict[int, str] = {}  # nodes of scans of files -> formats
         self._published: dict[tuple[int, int], int] = {}  # (node, split) -> parts of files
 
     def add_scans(self, nodes: Iterable[PlanNode]) -> None:
         """These nodes are about to be published: remember which of them read files."""
         self._scans.update(
-            node.number for node in nodes if node.kind == "source" and is_of_files(node.dataset)
+            (node.number, node.dataset["format"])
+            for node in nodes
+            if node.kind == "source" and node.dataset is not None and is_of_files(node.dataset)
         )
 
     def has_files(self, node: int) -> bool:
@@ -40,7 +44,9 @@ class FilePartitions:
     def scanned(self, node: int, split: int, parts: list[dict[str, Any]]) -> None:
         """A task has read these parts of files."""
         if parts and self.has_files(node):
-            self.publish(node, [{"split": split, "parts": described_parts(parts)}])
+            is_escaped = not self._scans[node].startswith(_ICEBERG)
+            parts = described_parts(parts, is_escaped=is_escaped)
+            self.publish(node, [{"split": split, "parts": parts}])
 
     def publish(self, node: int, file_partitions: list[dict[str, Any]]) -> None:
         fresh = []
@@ -53,11 +59,14 @@ class FilePartitions:
             self._emit(contract.PARTITIONS, node=node, partitions=batch)
 
 
-def described_parts(parts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The parts of files that a task reports, as events have them: with the files as they are now."""
+def described_parts(parts: Iterable[dict[str, Any]], *, is_escaped: bool = True) -> list[dict[str, Any]]:
+    """The parts of files that a task reports, as events have them: with the files as they are now.
+
+    `is_escaped`: are their paths those of URIs?
+    """
     described = []
     for part in parts:
-        path = partitions.local_path(unquote(part["path"]))
+        path = partitions.local_path(unquote(part["path"]) if is_escaped else part["path"])
         fields = {"path": path, "start": part["start"], "length": part["length"], "first": part["first"]}
         if "row" in part:
             fields["row"] = part["row"]

@@ -138,7 +138,8 @@ class PlannedQuery:
         if self.site is not None:
             fields["site"] = self.site
         if self.output is not None:
-            fields.update(description=self.output.path, dataset=self.output.dataset)
+            described = self.output.label or self.output.path
+            fields.update(description=described, dataset=self.output.dataset)
         elif self.endpoint is not None:
             fields.update(description=self.endpoint.description, dataset=self.endpoint.dataset)
         if "kind" not in fields:  # else the rows stay in Spark

@@ -39,9 +39,9 @@ from spark_agent.sql.runtime.rdd_boundary import RddBoundary
 from spark_agent.sql.runtime.re_executions import ReExecutions, upper_bound_reason
 from spark_agent.sql.runtime.reruns import Reruns
 from spark_agent.sql.runtime.saves import Saves
-from spark_agent.sql.table_formats import delta_outputs
+from spark_agent.sql.table_formats import delta_outputs, iceberg_outputs
 from spark_agent.sql.table_formats.log_files import LogFiles
-from spark_agent.sql.tables import Endpoint
+from spark_agent.sql.tables import TABLE_WRITES, Endpoint
 from spark_agent.sql.types import Expression, Plan
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ class Queries:
             return None
         name, call_site = self._callers.action(call.method, call.thread)
         name = (call.work.statement if call.work is not None else None) or name
-        output = self._output(plan, query, call)
+        output = self._output(plan, kind, query, call)
         return PlannedQuery(
             plan=plan,
             query=query,
@@ -208,11 +208,13 @@ class Queries:
             else schema_given(self._catalyst, query),
         )
 
-    def _output(self, plan: Plan, query: Plan, call: PlanningCall) -> outputs.Output | None:
+    def _output(self, plan: Plan, kind: str, query: Plan, call: PlanningCall) -> outputs.Output | None:
         """The files that the rows of a plan are written into."""
         if call.work is not None and call.work.is_writing:
             self._saves.see_transaction()
             return delta_outputs.of_write(self._catalyst, call.work, query, self._log_files.read)
+        if kind in TABLE_WRITES:
+            return iceberg_outputs.of_command(self._catalyst, plan, kind, query)
         return outputs.of_command(self._catalyst, plan, self._saves.symlinks_of(query))
 
     def _site(self, call: PlanningCall) -> Site | None:

@@ -21,6 +21,7 @@ _NOT_FOLLOWED = {
 }
 #: Those that may read tables, which have names.
 _OF_TABLES = frozenset(("LogicalRelation", "DataSourceV2ScanRelation", "HiveTableRelation"))
+_OF_VERSION_2 = "DataSourceV2ScanRelation"
 #: Why the trail ends at rows that stand in the plan. They are exact: these are the rows.
 _OF_PLAN = {
     "LocalRelation": "a list of the driver, or rows in the query's text: where they came from is not followed"
@@ -36,10 +37,13 @@ def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten
         raise UncoveredError("more than one bucketed table in a query")
     description, dataset = walk.scans.describe(leaf, pushed)
     if leaf.files is None and leaf.kind in _OF_TABLES:
+        # Of other sources of version 2 only the folder is known, not what their tasks read there.
+        of_table = walk.scans.describe_table(plan) if leaf.kind == _OF_VERSION_2 else None
         endpoint = tables.read_by(plan)
-        # Of a source of version 2 only the folder is known, not what its tasks read there.
         description = endpoint.description
         dataset = endpoint.dataset if leaf.kind == "LogicalRelation" else None
+        if of_table is not None:
+            description, dataset = of_table
     persisted = walk.scans.persisted_node(plan, leaf)
     parent = walk.scans.rdd_node(plan, leaf) if persisted is None else persisted
     kept = None
@@ -105,7 +109,7 @@ def _source(
     """The node of a scan whose rows have no other node of this application."""
     reason = _NOT_FOLLOWED.get(leaf.kind, "")
     expressions = walk.scans.expressions(plan, leaf)
-    if leaf.kind == "DataSourceV2ScanRelation" and not _is_of_rows(walk, plan):
+    if leaf.kind == _OF_VERSION_2 and not _is_of_rows(walk, plan):
         reason = _OF_SOURCE
     node = walk.nodes.operator(
         _scan_name(leaf, dataset),
@@ -139,19 +143,23 @@ def _is_of_rows(walk: Walk, scan: Plan) -> bool:
 
 def _scan_name(leaf: Operator, dataset: dict[str, Any] | None) -> str:
     """As Spark's own pages name it; elsewhere the plan's name."""
-    if leaf.kind != "LogicalRelation" or dataset is None:
+    if leaf.kind not in ("LogicalRelation", _OF_VERSION_2) or dataset is None:
         return leaf.name
-    return f"Scan {dataset['format'].removesuffix('+header')}"
+    return f"Scan {dataset['format'].partition('+')[0]}"
 
 
 def filter_(walk: Walk, plan: Plan) -> Rewritten:
     """What of it a scan makes use of is pushed into the scan, where rows are known all the same."""
     below = plan.child()
     leaf = walk.look(below)
-    if leaf.kind != "LogicalRelation":
+    has_positions = leaf.kind == _OF_VERSION_2 and walk.scans.describe_table(below) is not None
+    if leaf.kind != "LogicalRelation" and not has_positions:
         return walk.pass_through(plan, below)
+    plan, runtime_filters = _without_runtime_filters(walk, plan) if has_positions else (plan, [])
+    if plan is None:
+        return scan(walk, below, runtime_filters)
     tapped, subqueries = walk.tapped_subqueries(plan)
-    pushed: list[Expression] = []
+    pushed: list[Expression] = runtime_filters
     first: list[Expression] = []
     others: list[Expression] = []
     for condition in walk.catalyst.conjuncts(tapped.condition()):
@@ -167,6 +175,19 @@ def filter_(walk: Walk, plan: Plan) -> Rewritten:
     return walk.over(plan, scanned, filtered, subqueries)
 
 
+def _without_runtime_filters(walk: Walk, plan: Plan) -> tuple[Plan | None, list[Expression]]:
+    """A Filter without what Spark put into it to read fewer files, and that. None: it is nothing else.
+
+    Such a condition stays directly over the scan, which Spark hands it to. Its subquery is no part of what
+    the user asked.
+    """
+    conditions = walk.catalyst.conjuncts(plan.condition())
+    own, runtime = _parted(conditions, lambda one: walk.catalyst.kind(one) == "DynamicPruningExpression")
+    if not runtime:
+        return plan, []
+    return walk.catalyst.filter(walk.catalyst.all_of(own), plan.child()) if own else None, runtime
+
+
 def one_row(walk: Walk, plan: Plan) -> Rewritten:
     return Rewritten(plan, [], walk.operator(plan, [], kind="source", relation=contract.SOURCE).number)
 
@@ -180,7 +201,7 @@ HANDLERS: dict[str, Handler] = {
             "ExternalRDD",
             "Range",
             "InMemoryRelation",
-            "DataSourceV2ScanRelation",
+            _OF_VERSION_2,
             "HiveTableRelation",
         ),
         scan,

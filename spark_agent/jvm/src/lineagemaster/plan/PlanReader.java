@@ -117,7 +117,7 @@ public final class PlanReader {
    * A text, or a list of its pieces where it is long: what py4j sends in more than one write comes 40 ms later, since
    * the system waits for the other side to acknowledge the first.
    */
-  private static Object inPieces(String text) {
+  static Object inPieces(String text) {
     if (text.length() <= PIECE) {
       return text;
     }

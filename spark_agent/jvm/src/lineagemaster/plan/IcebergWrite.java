@@ -1,0 +1,149 @@
+package lineagemaster.plan;
+
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.StringJoiner;
+import lineagemaster.delivery.Json;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import scala.Option;
+
+/**
+ * A statement that writes data files of a table of Iceberg. Their names hold the id of the write, by which the snapshot
+ * is found that has come of it. Iceberg is not compiled against: of another one than is expected nothing is said.
+ */
+public final class IcebergWrite {
+  private static final String SOURCE = "org.apache.iceberg.spark.source.";
+  private static final String OF_FILES = SOURCE + "SparkWrite";
+  private static final String OF_DELETES = SOURCE + "SparkPositionDeltaWrite";
+
+  private final Object table;
+  private final Object write;
+  private final String id;
+  private final boolean hasDeletes;
+  private final Set<Object> snapshots = new HashSet<>(); // that are not of this write
+
+  private IcebergWrite(Object write, boolean hasDeletes) throws ReflectiveOperationException {
+    this.write = write;
+    this.hasDeletes = hasDeletes;
+    table = IcebergObjects.field(write, "table");
+    id = (String) IcebergObjects.field(hasDeletes ? IcebergObjects.field(write, "context") : write, "queryId");
+    for (Object snapshot : snapshots()) {
+      snapshots.add(IcebergObjects.call("Snapshot", snapshot, "snapshotId"));
+    }
+  }
+
+  /** The write of a command of Spark; null of what writes no data files of Iceberg. */
+  public static IcebergWrite of(LogicalPlan command) {
+    try {
+      Option<?> write = (Option<?>) command.getClass().getMethod("write").invoke(command);
+      if (write.isEmpty()) {
+        return null;
+      }
+      boolean hasDeletes = IcebergObjects.isA(write.get(), OF_DELETES);
+      return hasDeletes || IcebergObjects.isA(write.get(), OF_FILES) ? new IcebergWrite(write.get(), hasDeletes) : null;
+    } catch (ReflectiveOperationException | RuntimeException | LinkageError other) {
+      return null;
+    }
+  }
+
+  /**
+   * {table: its name, location, format: of its files, id, partitions: [{column, transform, name}, ...]}. A transform is
+   * as Iceberg writes it: identity, bucket[16].
+   */
+  public String describe() throws ReflectiveOperationException {
+    StringJoiner partitions = new StringJoiner(",", "[", "]");
+    Object schema = IcebergObjects.call("Table", table, "schema");
+    Object spec = spec();
+    for (Object field : (Iterable<?>) IcebergObjects.call("PartitionSpec", spec, "fields")) {
+      int source = (Integer) IcebergObjects.call("PartitionField", field, "sourceId");
+      Object column = schema.getClass().getMethod("findColumnName", int.class).invoke(schema, source);
+      partitions.add("{\"column\":" + Json.quoted(String.valueOf(column))
+          + ",\"transform\":" + Json.quoted(String.valueOf(IcebergObjects.call("PartitionField", field, "transform")))
+          + ",\"name\":" + Json.quoted(String.valueOf(IcebergObjects.call("PartitionField", field, "name"))) + "}");
+    }
+    return "{" + IcebergObjects.table(table) + ",\"id\":" + Json.quoted(id) + ",\"partitions\":" + partitions + "}";
+  }
+
+  /** By which the rows of this write are partitioned. */
+  private Object spec() throws ReflectiveOperationException {
+    if (hasDeletes) {
+      return IcebergObjects.call("Table", table, "spec");
+    }
+    return ((Map<?, ?>) IcebergObjects.call("Table", table, "specs")).get(IcebergObjects.field(write, "outputSpecId"));
+  }
+
+  /**
+   * The snapshot that has files of this write: {version, files: [{path, rows, size, partition, row_id: or null}, ...]},
+   * of data files. Empty as long as there is none. Reads the manifests of snapshots that were not looked at before.
+   */
+  public Object commit() throws ReflectiveOperationException {
+    for (Object snapshot : snapshots()) {
+      Object version = IcebergObjects.call("Snapshot", snapshot, "snapshotId");
+      if (snapshots.contains(version)) {
+        continue;
+      }
+      StringJoiner files = new StringJoiner(",", "[", "]");
+      boolean isOfThis = false;
+      for (Object file : added(snapshot, "addedDataFiles")) {
+        if (isOfThis(file)) {
+          isOfThis = true;
+          files.add(described(file));
+        }
+      }
+      if (isOfThis || hasDeletes && hasDeletesOfThis(snapshot)) {
+        return PlanReader.inPieces("{\"version\":\"" + version + "\",\"files\":" + files + "}");
+      }
+      snapshots.add(version);
+    }
+    return "";
+  }
+
+  private boolean hasDeletesOfThis(Object snapshot) throws ReflectiveOperationException {
+    for (Object file : added(snapshot, "addedDeleteFiles")) {
+      if (isOfThis(file)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private boolean isOfThis(Object file) throws ReflectiveOperationException {
+    return path(file).contains("-" + id + "-");
+  }
+
+  private static String path(Object file) throws ReflectiveOperationException {
+    return String.valueOf(IcebergObjects.call("ContentFile", file, "path"));
+  }
+
+  private String described(Object file) throws ReflectiveOperationException {
+    Object specId = IcebergObjects.call("ContentFile", file, "specId");
+    Object spec = ((Map<?, ?>) IcebergObjects.call("Table", table, "specs")).get(specId);
+    Object values = IcebergObjects.call("ContentFile", file, "partition");
+    Object partition = spec.getClass().getMethod("partitionToPath", IcebergObjects.type("StructLike", file))
+        .invoke(spec, values);
+    return "{\"path\":" + Json.quoted(path(file))
+        + ",\"rows\":" + IcebergObjects.call("ContentFile", file, "recordCount")
+        + ",\"size\":" + IcebergObjects.call("ContentFile", file, "fileSizeInBytes")
+        + ",\"partition\":" + Json.quoted(String.valueOf(partition)) + ",\"row_id\":" + rowId(file) + "}";
+  }
+
+  /** Of the first row, in a table that numbers rows; null of others, and of an Iceberg that does not know of it. */
+  private static Object rowId(Object file) throws ReflectiveOperationException {
+    try {
+      return IcebergObjects.call("ContentFile", file, "firstRowId");
+    } catch (NoSuchMethodException older) {
+      return null;
+    }
+  }
+
+  private Iterable<?> snapshots() throws ReflectiveOperationException {
+    return (Iterable<?>) IcebergObjects.call("Table", table, "snapshots");
+  }
+
+  private Iterable<?> added(Object snapshot, String method) throws ReflectiveOperationException {
+    Object io = IcebergObjects.call("Table", table, "io");
+    return (Iterable<?>) IcebergObjects.type("Snapshot", snapshot)
+        .getMethod(method, IcebergObjects.type("io.FileIO", snapshot)).invoke(snapshot, io);
+  }
+}

@@ -1,0 +1,119 @@
+"""Iceberg: each row of a table is traced to the rows of files that a plain Python program says it is of.
+
+There is no Iceberg for the newest PySpark. So the jobs run in an environment of PySpark 4.1, which is made
+in .cache the first time; the service is that of the tests.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lineage_service.cli.stores import open_queries
+from lineage_service.settings import Settings
+from tests.support.tables.warehouse import Row, Warehouse, lines_of, rows_behind, warehouse
+
+# The first waits for an installation.
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1800)]
+
+#: Name -> how many rows the table has at first, how it is partitioned, its properties.
+VARIANTS = {
+    "plain": (60, "-"),
+    "partitioned": (60, "p"),
+    "partitioned, sorted": (60, "p", "write.spark.fanout.enabled=false"),
+    "buckets, not distributed, row numbers": (
+        60,
+        "bucket(4, id), truncate(3, name)",
+        "write.distribution-mode=none",
+        "format-version=3",
+    ),
+    "full files": (9_000, "-", "write.target-file-size-bytes=2000"),
+}
+Input = tuple[int, str, int, str]
+"""id, name, v, p."""
+
+
+@pytest.fixture
+def lake(tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+    return warehouse(tmp_path, kafka, monkeypatch.setenv)
+
+
+def put(folder: Path, count: int) -> dict[str, list[Input]]:
+    """The inputs: file -> its rows."""
+    files = {
+        "old.csv": [(number, f"old{number}", number, str(number % 3)) for number in range(count)],
+        "more.csv": [
+            (number, f"more{number}", number - count - 3, str(number % 3))
+            for number in range(count, count + 20)
+        ],
+        "part.csv": [(number, f"part{number}", number, "1") for number in range(50_000, 50_007)],
+        "updates.csv": [
+            (number, f"new{number}", -1 if number % 5 == 0 else number, str(number % 3))
+            for number in range(count - 10, count + 40)
+        ],
+    }
+    for name, rows in files.items():
+        (folder / name).write_text("".join(f"{','.join(map(str, row))}\n" for row in rows))
+    return files
+
+
+def written(files: dict[str, list[Input]], partitions: str) -> dict[int, tuple[Input, Row]]:
+    """id -> (row, the row of an input that it is), by the statements of iceberg_writes.py over lists."""
+    table = {row[0]: (row, ("old.csv", at)) for at, row in enumerate(files["old.csv"])}
+    table |= {row[0]: (row, ("more.csv", at)) for at, row in enumerate(files["more.csv"]) if row[2] >= 0}
+    table |= {
+        row[0] + 10000: ((row[0] + 10000, *row[1:]), ("updates.csv", at))
+        for at, row in enumerate(files["updates.csv"])
+        if row[0] % 4 == 0
+    }
+    if partitions == "p":
+        table = {key: row for key, row in table.items() if row[0][3] != "1"}
+        table |= {row[0]: (row, ("part.csv", at)) for at, row in enumerate(files["part.csv"])}
+    return table
+
+
+def expect_traces(
+    application_id: str, folder: Path, oracle: dict[int, tuple[Input, Row]], step: int = 1
+) -> None:
+    """Each row of an output is the one that the oracle has, and is traced to that row."""
+    outputs = lines_of(folder)
+    rows = {int(columns[0]): tuple(columns) for _, _, columns in outputs}
+    assert rows == {key: tuple(map(str, row)) for key, (row, _) in oracle.items()}
+    queries = open_queries(Settings())
+    traced = {
+        int(columns[0]): rows_behind(queries, application_id, path, row)
+        for path, row, columns in outputs[::step]
+    }
+    assert traced == {key: {oracle[key][1]} for key in traced}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_rows_are_followed_from_who_wrote_a_table_to_who_reads_it(lake: Warehouse, variant: str) -> None:
+    count, partitions, *properties = VARIANTS[variant]
+    files = put(lake.folder, count)
+    application_id = lake.run("iceberg_writes.py", partitions, *properties)
+    oracle = written(files, partitions)
+    step = count // 60
+    out = {key: row for key, row in oracle.items() if key >= 5}
+    expect_traces(application_id, lake.folder / "out", out, step)
+    graph = open_queries(Settings()).graph(application_id)
+    sinks = [
+        (node.name, node.description)
+        for node in graph.nodes
+        if node.kind == "sink" and node.dataset is not None and node.dataset.format == "iceberg"
+    ]
+    names = ["sql", "append", "sql", *(["overwritePartitions"] if partitions == "p" else [])]
+    assert sinks == [
+        *((name, "ice.db.t") for name in names),
+        ("sql", "ice.db.copy"),
+        ("sql", "ice.db.copy"),
+    ]
+
+    reader = lake.run("iceberg_reader.py")
+    old = {row[0]: (row, ("old.csv", at)) for at, row in enumerate(files["old.csv"])}
+    expect_traces(reader, lake.folder / "of_first", {key: old[key] for key in old if key < 40})
+    expect_traces(reader, lake.folder / "of_branch", {key: old[key] for key in old if key >= 40}, step)
+    copied = {key: row for key, row in oracle.items() if key % 3 == 0 and row[0][2] > 3}
+    expect_traces(reader, lake.folder / "of_copy", copied, step)
