@@ -44,9 +44,11 @@ def name_in_catalog(relation: Plan, name: str) -> str:
     Never raises.
     """
     try:
-        catalog = relation.catalog()
-        prefix = f"{catalog.get().name()}." if catalog.isDefined() else ""
-        return name if "/" in name or name.startswith(prefix) else prefix + name
+        catalog, conf = relation.catalog(), relation.conf()
+        if "/" in name or not catalog.isDefined() or _is_catalog(conf, name.partition(".")[0]):
+            return name
+        catalog_name = str(catalog.get().name())
+        return f"{catalog_name}.{name}" if _is_catalog(conf, catalog_name) else name
     except Exception:  # noqa: BLE001 - a name is never worth a query
         logger.debug("the name of a catalog is not known", exc_info=True)
         return name
@@ -61,7 +63,7 @@ def symlinks_in(plan: Plan, name: str) -> list[dict[str, str]]:
         catalog, _, table = name.partition(".")
         conf, prefix = plan.conf(), f"spark.sql.catalog.{catalog}"
         place = conf.getConfString(f"{prefix}.uri", None) or conf.getConfString(f"{prefix}.warehouse", None)
-        if not table or conf.getConfString(prefix, None) is None or place is None:
+        if not table or not _is_catalog(conf, catalog) or place is None:
             return []
         place = str(place)
         metastores, warehouse = (place, "") if place.startswith("thrift:") else ("", place)
@@ -69,6 +71,10 @@ def symlinks_in(plan: Plan, name: str) -> list[dict[str, str]]:
     except Exception:  # noqa: BLE001 - a name is never worth a query
         logger.debug("the name of a catalog is not known", exc_info=True)
         return []
+
+
+def _is_catalog(conf: Any, name: str) -> bool:
+    return conf.getConfString(f"spark.sql.catalog.{name}", None) is not None
 
 
 def _settings(plan: Plan) -> tuple[str, str]:

@@ -62,7 +62,7 @@ class Catalyst:
         self._not = expressions.Not
         self._at_least = expressions.GreaterThanOrEqual
         self._if = expressions.If
-        self._both = expressions.And
+        self._both, self._either = expressions.And, expressions.Or
         self._is_null = expressions.IsNull
         self._field = expressions.GetStructField
         self._partition_id = expressions.SparkPartitionID
@@ -249,6 +249,10 @@ class Catalyst:
         """Are they equal, null and null too?"""
         return self._equal(one, other)
 
+    def either(self, one: Expression, other: Expression) -> Expression:
+        """Is at least one of two conditions true? The second is only evaluated where the first is not."""
+        return self._either(one, other)
+
     def is_positive(self, number: Expression) -> Expression:
         """Is a long 0 or more?"""
         return self._at_least(number, self.long(0))
@@ -423,6 +427,21 @@ class Catalyst:
     def expand(self, plan: Plan, columns: list[Expression], output: list[Expression], child: Plan) -> Plan:
         """`plan`, an Expand, over another child, whose `columns` each of its rows has, as its `output`."""
         return self._builder.expand(plan, self._java.java_list(columns), self._java.java_list(output), child)
+
+    def merge_rows(
+        self,
+        plan: Plan,
+        columns: list[Expression],
+        of_copies: list[Expression],
+        output: list[Expression],
+        child: Plan,
+    ) -> Plan:
+        """`plan`, a MergeRows, over another child, whose `columns` each of its rows has, as its `output`.
+
+        A row that is only copied has `of_copies` in their place.
+        """
+        lists = map(self._java.java_list, (columns, of_copies, output))
+        return self._builder.mergeRows(plan, *lists, child)
 
     def window(self, plan: Plan, more: list[Expression], child: Plan) -> Plan:
         """`plan`, a Window, with more functions over another child."""

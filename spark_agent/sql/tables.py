@@ -61,6 +61,13 @@ def written_by(command: Plan) -> Endpoint | None:
     return endpoint
 
 
+def statement_of(command: Plan) -> str | None:
+    """`MERGE`, `UPDATE` or `DELETE`, of a command that is one of these; None of others."""
+    kinds = ("ReplaceData", "WriteDelta")
+    named = class_name(command) in kinds and _safely(lambda one: str(one.operation().command()), command)
+    return str(named) if named else None
+
+
 def _safely(ask: Callable[[Plan], Any], plan: Plan) -> Any:
     """A name is never worth a query: where a plan is not as it is expected to be, there is none."""
     try:

@@ -8,7 +8,11 @@ from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.types import Plan
 
 _WRITING_FILES = ("InsertIntoHadoopFsRelationCommand", "InsertIntoHiveTable", "InsertIntoHiveDirCommand")
-_WRITING = (*_WRITING_FILES, "AppendData", "OverwriteByExpression", "OverwritePartitionsDynamic")
+_WRITING_TABLES = (
+    *("AppendData", "OverwriteByExpression", "OverwritePartitionsDynamic"),
+    *("ReplaceData", "WriteDelta"),
+)
+_WRITING = (*_WRITING_FILES, *_WRITING_TABLES)
 #: Those that run a query of their own for what they do: that query is followed. What is cached is one, too.
 _RUNNING_ANOTHER = (
     "CacheTable",

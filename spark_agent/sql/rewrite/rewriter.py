@@ -16,6 +16,7 @@ from spark_agent.sql.rewrite.operators import (
     aggregates,
     functions,
     joins,
+    merges,
     pass_through,
     scans,
     typed_functions,
@@ -35,6 +36,7 @@ _HANDLERS: dict[str, Handler] = {
     **typed_functions.HANDLERS,
     **joins.HANDLERS,
     **unions.HANDLERS,
+    **merges.HANDLERS,
 }
 
 
@@ -52,11 +54,13 @@ def output(
     kind: str = "sink",
     output_files: OutputFiles | None = None,
     digest: Expression | None = None,
+    left_out: Expression | None = None,
     **fields: Any,
 ) -> tuple[Plan, PlanNode]:
     """`top` with the tap of an output above it, and the columns of `plan` again; and its node.
 
-    `output_files` and `digest` are expressions over the columns of `plan`.
+    `output_files` and `digest` are expressions over the columns of `plan`. `left_out` is a condition: rows
+    that meet it are no records of the output.
     """
     description = str(fields.pop("description", ""))
     node = walk.nodes.operator(
@@ -66,6 +70,8 @@ def output(
         node.exact, node.reason = False, walk.upper_bound_reason
     node.id_parents = list(dict.fromkeys(source for _, source in top.ids))
     tap = walk.taps.tap(node.number, top.ids, output_files=output_files, digest=digest)
+    if left_out is not None:
+        tap = walk.catalyst.either(left_out, tap)
     return walk.catalyst.project_as(plan, walk.catalyst.filter(tap, top.plan)), node
 
 

@@ -189,7 +189,8 @@ class Queries:
         if query is None or self._is_left_out(query) or not (is_run or self._needs_job(query)):
             return None
         name, call_site = self._callers.action(call.method, call.thread)
-        name = (call.work.statement if call.work is not None else None) or name
+        statement = tables.statement_of(plan) if call.work is None else call.work.statement
+        name = statement or name
         output = self._output(plan, kind, query, call)
         return PlannedQuery(
             plan=plan,
@@ -285,6 +286,7 @@ class Queries:
             name,
             output_files=None if output is None else output.output_files,
             digest=self._digest(planned),
+            left_out=None if output is None else output.left_out,
             **fields,
         )
         rewritten = walk.pruned(rewritten)

@@ -35,6 +35,8 @@ _FUNCTIONS = {
     "bucket": "bucket",
     "truncate": "truncate",
 }
+#: Of a statement that deletes by positions: the column that says what is done with a row, and a deletion.
+_OPERATION, _DELETE = "__row_operation", 1
 #: Statements that keep the ids of rows, so that a file's own numbers are not theirs.
 _KEEPING_ROW_IDS = frozenset(("ReplaceData", "WriteDelta"))
 
@@ -124,11 +126,19 @@ def of_command(catalyst: Catalyst, command: Plan, kind: str, query: Plan) -> Ice
     output = IcebergOutput(path, dataset, write=write, id=said["id"], keeps_row_ids=kind in _KEEPING_ROW_IDS)
     output.label = name
     output.schema = schema_given(catalyst, query)
+    if kind == "WriteDelta":
+        output.left_out = _deletions(catalyst, query)
     try:
         output.output_files = _files(catalyst, query, said["partitions"])
     except Exception:  # noqa: BLE001 - then its rows are followed all the same, but not to files
         logger.debug("which rows go into which file of %s is not known", path, exc_info=True)
     return output
+
+
+def _deletions(catalyst: Catalyst, query: Plan) -> Expression:
+    """Rows that only say which row of the table is deleted."""
+    [operation] = [column for column in catalyst.items(query.output()) if str(column.name()) == _OPERATION]
+    return catalyst.same(operation, catalyst.number(_DELETE))
 
 
 def _files(catalyst: Catalyst, query: Plan, fields: Sequence[Mapping[str, str]]) -> OutputFiles:

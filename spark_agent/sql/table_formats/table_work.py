@@ -8,6 +8,7 @@ Delta Lake materializes first. Known by the methods of the library on the stack 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,9 @@ _STATEMENTS = {
 #: (class, method) of Delta Lake that has a plan of rows made.
 _WRITING = ("TransactionalWrite", "writeFiles")
 _MATERIALIZING = ("MergeIntoMaterializeSource", "prepareMergeSource")
+#: The same of Iceberg: its procedure that writes data files anew. Its other work reads metadata, or deletes.
+_REWRITING = re.compile(r"Spark\w*(?:FileRewriteRunner|DataRewriter)")
+_REWRITE = "rewrite_data_files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +77,20 @@ class TableWork:
         return (self.classes[0], self.method) == _MATERIALIZING
 
     @property
+    def is_rewriting(self) -> bool:
+        """Are they rows of data files of Iceberg that a procedure writes into other files?"""
+        return self.method == "doRewrite" and _REWRITING.fullmatch(self.classes[0]) is not None
+
+    @property
     def is_of_rows(self) -> bool:
         """Is the plan one of the user's statement, and none of the library's own?"""
-        return self.is_writing or self.is_materializing
+        return self.is_writing or self.is_materializing or self.is_rewriting
 
     @property
     def statement(self) -> str | None:
         """The name of the statement, where it is not the user's action."""
+        if self.is_rewriting:
+            return _REWRITE
         return next((_STATEMENTS[name] for name in self.classes if name in _STATEMENTS), None)
 
 

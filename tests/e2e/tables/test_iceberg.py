@@ -117,3 +117,58 @@ def test_rows_are_followed_from_who_wrote_a_table_to_who_reads_it(lake: Warehous
     expect_traces(reader, lake.folder / "of_branch", {key: old[key] for key in old if key >= 40}, step)
     copied = {key: row for key, row in oracle.items() if key % 3 == 0 and row[0][2] > 3}
     expect_traces(reader, lake.folder / "of_copy", copied, step)
+
+
+#: Name -> arguments of iceberg_changes.py.
+CHANGES = {
+    "copy on write": ("copy-on-write", "2", "-"),
+    "copy on write, partitioned, row numbers": ("copy-on-write", "3", "p"),
+    "merge on read": ("merge-on-read", "2", "p"),
+    "merge on read, deletion vectors": ("merge-on-read", "3", "bucket(3, id)"),
+}
+
+
+def changed(files: dict[str, list[Input]]) -> dict[int, tuple[Input, set[Row]]]:
+    """id -> (row, the rows of inputs that it is of), by the statements of iceberg_changes.py over lists."""
+    table = {row[0]: (row, {("old.csv", at)}) for at, row in enumerate(files["old.csv"])}
+    for key, ((_, name, v, p), of) in table.items():
+        if key % 10 == 3:
+            table[key] = (key, name, v + 1000, p), of
+    table = {key: row for key, row in table.items() if key % 10 != 7}
+    for at, (key, name, v, p) in enumerate(files["updates.csv"]):
+        if key in table and v < 0:
+            del table[key]
+        elif key in table and v % 2 == 0:
+            (*_, old_p), of = table[key]
+            table[key] = (key, name, v, old_p), of | {("updates.csv", at)}
+        elif key not in table and v >= 0:
+            table[key] = (key, name, v, p), {("updates.csv", at)}
+    matched = {row[0] + 2 for row in files["updates.csv"]}
+    for key, ((_, name, _, p), of) in list(table.items()):
+        if key not in matched and key % 10 == 4:
+            table[key] = (key, name, -4, p), of
+        elif key not in matched and key % 10 == 5:
+            del table[key]
+    return table
+
+
+@pytest.mark.parametrize("variant", CHANGES)
+def test_each_row_is_traced_through_the_statements_that_changed_it(lake: Warehouse, variant: str) -> None:
+    files = put(lake.folder, 60)
+    application_id = lake.run("iceberg_changes.py", *CHANGES[variant])
+    oracle = changed(files)
+    outputs = lines_of(lake.folder / "out")
+    rows = {int(columns[0]): tuple(columns) for _, _, columns in outputs}
+    assert rows == {key: tuple(map(str, row)) for key, (row, _) in oracle.items()}
+    queries = open_queries(Settings())
+    traced = {
+        int(columns[0]): rows_behind(queries, application_id, path, row) for path, row, columns in outputs
+    }
+    assert traced == {key: of for key, (_, of) in oracle.items()}
+    names = [
+        node.name
+        for node in queries.graph(application_id).nodes
+        if node.kind == "sink" and node.dataset is not None and node.dataset.format == "iceberg"
+    ]
+    assert names[:5] == ["sql", "UPDATE", "DELETE", "MERGE", "MERGE"]
+    assert set(names[5:]) == {"rewrite_data_files"}

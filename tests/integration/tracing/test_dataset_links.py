@@ -324,6 +324,40 @@ def test_rows_with_numbers_lead_from_one_application_to_the_next_whatever_the_pi
     }
 
 
+def test_rows_of_a_file_may_be_several_pieces_of_what_a_task_wrote(tmp_path: Path) -> None:
+    copies = Copies(tmp_path / "home")
+    a, b, source = (lines(tmp_path / name, name * 9) for name in ("a", "b", "in"))
+    copies.copied(
+        "first",
+        100,
+        ("parquet", "iceberg"),
+        [[Piece(source, 8, row=0)]],
+        [[Piece(a, 2, row=0), Piece(b, 1, row=0), Piece(a, 3, row=2), Piece(b, 2, row=1)]],
+    )
+    out = lines(tmp_path / "out", "out")
+    copies.copied(
+        "second",
+        200,
+        ("iceberg", "parquet"),
+        [[Piece(b, 3, row=0)], [Piece(a, 5, row=0)]],
+        [[Piece(out, 3, row=0)], [Piece(out, 5, row=0)]],
+    )
+    ways = dict(
+        zip(((0, 0), (0, 1), (0, 2), *((1, at) for at in range(5))), (2, 6, 7, 0, 1, 3, 4, 5), strict=True)
+    )
+    for (split, at), there in ways.items():
+        assert copies.reached("second", "backward", f"write#{split}#{at}") == [
+            f"second#0#{split}#{at}",
+            f"first#1#0#{there}",
+            f"first#0#0#{there}",
+        ]
+        assert copies.reached("first", "forward", f"read#0#{there}") == [
+            f"first#1#0#{there}",
+            f"second#0#{split}#{at}",
+            f"second#1#{split}#{at}",
+        ]
+
+
 def test_lines_that_are_no_records_do_not_count_between_applications(tmp_path: Path) -> None:
     copies = Copies(tmp_path / "home")
     rows = ["h", "1", "", "2", " ", "3", "4"]

@@ -28,6 +28,8 @@ _OF_PLAN = {
 }
 _OF_SOURCE = "computed by the source itself, of rows that are not known here (an aggregate or a join)"
 
+_OF_METADATA = "answered by Iceberg from its metadata: no row of the table was read"
+
 
 def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten:
     """A scan whose rows are numbered, behind conditions that are pushed into it."""
@@ -110,7 +112,7 @@ def _source(
     reason = _NOT_FOLLOWED.get(leaf.kind, "")
     expressions = walk.scans.expressions(plan, leaf)
     if leaf.kind == _OF_VERSION_2 and not _is_of_rows(walk, plan):
-        reason = _OF_SOURCE
+        reason = _OF_SOURCE if dataset is None else _OF_METADATA
     node = walk.nodes.operator(
         _scan_name(leaf, dataset),
         description,

@@ -30,6 +30,8 @@ public final class IcebergScans {
   /** Those that read rows of data files. */
   private static final Set<String> OF_ROWS =
       Set.of(REPLACING, "SparkBatchQueryScan", "SparkStagedScan", "SparkIncrementalAppendScan");
+  /** What Iceberg answers from its metadata, without a look at rows. */
+  private static final String ANSWERED = "SparkLocalScan";
   private static final String METADATA_TABLE = "org.apache.iceberg.BaseMetadataTable";
 
   /**
@@ -37,8 +39,8 @@ public final class IcebergScans {
    * Empty of what is no table of Iceberg, and of the tables that it makes of metadata.
    */
   public String describe(LogicalPlan leaf) {
-    Object scan = scanOf(leaf);
     try {
+      Object scan = scanOf(leaf);
       Object table = scan == null ? null : IcebergObjects.field(scan, "table");
       if (table == null || IcebergObjects.isA(table, METADATA_TABLE)) {
         return "";
@@ -60,12 +62,16 @@ public final class IcebergScans {
     }
     Object scan = ((DataSourceV2ScanRelation) leaf).scan();
     String name = scan.getClass().getName();
-    return name.startsWith(PACKAGE) && OF_ROWS.contains(name.substring(PACKAGE.length())) ? scan : null;
+    if (!name.startsWith(PACKAGE)) {
+      return null;
+    }
+    String simple = name.substring(PACKAGE.length());
+    return OF_ROWS.contains(simple) || simple.equals(ANSWERED) ? scan : null;
   }
 
   /** A leaf with the positions of its rows as a column; null where they cannot be had. */
   public LogicalPlan withPositions(LogicalPlan leaf) {
-    if (describe(leaf).isEmpty()) {
+    if (describe(leaf).isEmpty() || scanOf(leaf).getClass().getSimpleName().equals(ANSWERED)) {
       return null;
     }
     if (position(leaf) != null) {

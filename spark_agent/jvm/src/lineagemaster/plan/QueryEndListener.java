@@ -8,6 +8,7 @@ import lineagemaster.expression.LineageTap;
 import org.apache.spark.sql.catalyst.QueryPlanningTracker;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.execution.FilterExec;
@@ -104,6 +105,8 @@ public final class QueryEndListener implements QueryExecutionListener {
     if (condition instanceof And) {
       collect(((And) condition).left(), nodes);
       collect(((And) condition).right(), nodes);
+    } else if (condition instanceof Or) { // rows that go into no file stay out of the tap
+      collect(((Or) condition).right(), nodes);
     } else if (condition instanceof LineageTap && ((LineageTap) condition).isOutput()) {
       nodes.add(((LineageTap) condition).node());
     }

@@ -41,6 +41,24 @@ def test_the_source_of_a_merge_is_kept_for_later_steps() -> None:
     assert call.gives_no_result
 
 
+@pytest.mark.parametrize(
+    ("library", "is_captured"),
+    [
+        (("doRewrite", "SparkBinPackFileRewriteRunner", "RewriteDataFilesSparkAction"), True),
+        (("doRewrite", "SparkSortDataRewriter"), True),
+        (("doRewrite", "SparkRewritePositionDeleteRunner"), False),
+        (("doExecute", "ExpireSnapshotsSparkAction"), False),
+    ],
+)
+def test_of_iceberg_only_the_rewrite_of_data_files_is_captured(
+    library: tuple[str, ...], is_captured: bool
+) -> None:
+    call = PlanningCall.parse(entry(*library))
+    assert call.work is not None
+    assert call.is_captured == is_captured
+    assert call.work.statement == ("rewrite_data_files" if is_captured else None)
+
+
 def test_a_query_without_a_library_is_captured() -> None:
     call = PlanningCall.parse("cached:Dataset.count@3#12")
     assert (call.is_captured, call.is_cache, call.taker, call.work) == (True, True, 12, None)
