@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from spark_agent.sql.iceberg_plans import IcebergPlans
 from spark_agent.sql.python_functions import PythonFunctions
 from spark_agent.sql.types import Expression, Plan, Seq
 
@@ -50,6 +51,7 @@ class Catalyst:
         self._java = java
         self._reader, self._builder = java.plan_reader, java.plan_builder
         self.functions = PythonFunctions(java)
+        self.iceberg = IcebergPlans(jvm, java)
         catalyst = jvm.org.apache.spark.sql.catalyst
         expressions, plans = catalyst.expressions, catalyst.plans.logical
         self.none = singleton(jvm.scala, "None")
@@ -87,6 +89,10 @@ class Catalyst:
     def kind(self, part: Any) -> str:
         """The name of the class of a plan, an expression, or what they hold; without its package."""
         return str(self._reader.kind(part))
+
+    def is_statement(self, plan: Plan) -> bool:
+        """Is it a command, not a query?"""
+        return bool(self._reader.isStatement(plan))
 
     def leaf_kinds(self, plan: Plan) -> list[str]:
         return _texts(self._reader.leafKinds(plan))
@@ -182,11 +188,6 @@ class Catalyst:
         """Does a plan ask of an ExistenceJoin within it only that a row has no matches?"""
         return bool(self._java.correlated.isNegated(join, root))
 
-    def iceberg_table(self, leaf: Plan) -> dict[str, Any] | None:
-        """What a leaf reads of a table of Iceberg, whose rows have positions: see IcebergScans.java."""
-        text = str(self._java.iceberg_scans.describe(leaf))
-        return dict(json.loads(text)) if text else None
-
     def options(self, pairs: Any) -> dict[str, str]:
         """A Scala Map of texts, whose names are in lower case."""
         return _lowered(json.loads(self._reader.options(pairs)))
@@ -217,15 +218,6 @@ class Catalyst:
     def number(self, value: int) -> Expression:
         """A literal of the type int."""
         return self._literal.create(value, self._int)
-
-    def iceberg_function(self, name: str, arguments: list[Expression]) -> Expression:
-        """A function of Iceberg's catalogs over these. Raises what py4j raises where there is none."""
-        schema = self._jvm.org.apache.spark.sql.types.StructType()
-        for at, argument in enumerate(arguments):
-            schema = schema.add(f"argument{at}", argument.dataType())
-        function = self._jvm.org.apache.iceberg.spark.functions.SparkFunctions.load(name).bind(schema)
-        expressions = self._jvm.org.apache.spark.sql.catalyst.expressions
-        return expressions.V2ExpressionUtils.resolveScalarFunction(function, self.seq(arguments))
 
     def alias(self, expression: Expression, name: str) -> Expression:
         return self._builder.alias(expression, name)
@@ -356,10 +348,6 @@ class Catalyst:
         """The plan with more columns, and their attributes."""
         return self.project_as(plan, plan, named), [column.toAttribute() for column in named]
 
-    def iceberg_write(self, command: Plan) -> Any:
-        """Of a command that writes data files of Iceberg: see IcebergWrite.java. None of others."""
-        return self._java.iceberg_writes.of(command)
-
     def filter(self, condition: Expression, plan: Plan) -> Plan:
         return self._filter(condition, plan)
 
@@ -385,14 +373,6 @@ class Catalyst:
         """
         indexed = self._builder.withMetadata(relation)
         return None if indexed is None else (indexed, self._builder.rowIndex(indexed))
-
-    def with_positions(self, leaf: Plan) -> tuple[Plan, Expression] | None:
-        """A leaf that `iceberg_table` knows, and the position of each row in its data file.
-
-        None where it cannot be had.
-        """
-        positioned = self._java.iceberg_scans.withPositions(leaf)
-        return None if positioned is None else (positioned, self._java.iceberg_scans.position(positioned))
 
     @staticmethod
     def behind_cache(relation: Plan) -> Plan | None:

@@ -91,7 +91,7 @@ class FileScans:
 
     def describe_table(self, plan: Plan) -> tuple[str, dict[str, Any]] | None:
         """The same of a table of Iceberg, whose rows have positions in its data files."""
-        table = self._catalyst.iceberg_table(plan)
+        table = self._catalyst.iceberg.table(plan)
         if table is None:
             return None
         dataset: dict[str, Any] = partitions.dataset(table["location"], format_of_table(table["format"]))
@@ -151,7 +151,7 @@ class FileScans:
         Iceberg gives it always.
         """
         if scan.kind == OF_TABLE:
-            return self._catalyst.with_positions(plan)
+            return self._catalyst.iceberg.with_positions(plan)
         if scan.files is None or format_of(scan.files) not in _INDEXED:
             return None
         indexed = self._catalyst.with_row_index(plan)

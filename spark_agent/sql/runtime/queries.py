@@ -241,6 +241,8 @@ class Queries:
 
     def _needs_job(self, query: Plan) -> bool:
         kinds = self._catalyst.leaf_kinds(query)
+        if kinds == [self._catalyst.kind(query)] and self._catalyst.is_statement(query):
+            return False  # one of a library, such as a new branch of a table
         return not all(kind in _LOCAL or kind.startswith(_NAMES) for kind in kinds)
 
     # -- what becomes of it --------------------------------------------------------------------------

@@ -112,7 +112,7 @@ class IcebergOutput(Output):
 
 def of_command(catalyst: Catalyst, command: Plan, kind: str, query: Plan) -> IcebergOutput | None:
     """Where a command writes; None where that is no table of Iceberg."""
-    write = catalyst.iceberg_write(command)
+    write = catalyst.iceberg.write(command)
     if write is None:
         return None
     said = json.loads(write.describe())
@@ -168,4 +168,4 @@ def _transformed(catalyst: Catalyst, column: Expression, transform: str) -> Expr
     if match[1] == "identity":
         return column
     arguments = [column] if match[2] is None else [catalyst.number(int(match[2])), column]
-    return catalyst.iceberg_function(_FUNCTIONS[match[1]], arguments)
+    return catalyst.iceberg.function(_FUNCTIONS[match[1]], arguments)

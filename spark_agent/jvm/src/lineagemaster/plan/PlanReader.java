@@ -17,6 +17,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.SessionWindow;
+import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.RepartitionOperation;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -44,6 +45,11 @@ public final class PlanReader {
   /** The name of its class, without the package. */
   public String kind(Object part) {
     return part.getClass().getSimpleName();
+  }
+
+  /** Is it a command, not a query? */
+  public boolean isStatement(LogicalPlan plan) {
+    return plan instanceof Command;
   }
 
   /** The kinds of all leaves: [kind, ...]. */
