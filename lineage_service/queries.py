@@ -25,6 +25,7 @@ from lineage_service.lineage import (
     Graph,
     Missing,
     RecordPage,
+    RowHistory,
     RowSet,
     Slow,
     Suspects,
@@ -312,6 +313,9 @@ class Queries(Protocol):
     def records(self, application_id: str, query: RecordQuery) -> RecordPage: ...
 
     def rows(self, query: RowQuery) -> Choices: ...
+
+    def history(self, query: RowQuery) -> RowHistory | Choices:
+        """Of the one row of a table that fulfils the condition; else those to choose from."""
 
     def trace(self, application_id: str, query: TraceQuery) -> Trace: ...
 

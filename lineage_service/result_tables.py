@@ -30,6 +30,7 @@ from lineage_service.lineage import (
     Record,
     RecordPage,
     RowEnd,
+    RowHistory,
     RowSet,
     Slow,
     Suspects,
@@ -54,6 +55,7 @@ __all__ = [
     "NODE_COLUMNS",
     "RECORD_COLUMNS",
     "ROW_COLUMNS",
+    "ROW_HISTORY_COLUMNS",
     "ROW_SET_COLUMNS",
     "SLOW_COLUMNS",
     "SUSPECT_COLUMNS",
@@ -75,6 +77,7 @@ __all__ = [
     "node_lines",
     "record_lines",
     "record_table",
+    "row_history_lines",
     "row_set_lines",
     "row_table",
     "slow_lines",
@@ -282,6 +285,23 @@ def _inputs(rows: Sequence[ChangedInput] | None) -> str | None:
     if rows is None:
         return None
     return _json([{"path": row.path, "row": row.row, "was": row.was, "is": row.is_} for row in rows])
+
+
+ROW_HISTORY_COLUMNS = (
+    *("version", "time", "change", "operation", "engine", "path", "row", "line", "columns"),
+    *("application_id", "application_name", "node_id", "record_id", "warning"),
+)
+
+
+def row_history_lines(history: RowHistory) -> Iterator[Line]:
+    """One for each version that inserted, changed or deleted the row; the row is JSON."""
+    for version in history.versions:
+        yield (
+            *(version.version, version.time, version.change, version.operation, version.engine),
+            *(version.path, version.row, version.line, _json(version.columns)),
+            *(version.application_id, version.application_name, version.node_id, version.record_id),
+            version.warning,
+        )
 
 
 #: One line for each end of a row, and one for each row that is in an output.

@@ -21,6 +21,7 @@ from lineage_service.lineage import (
     Failures,
     Missing,
     RecordPage,
+    RowHistory,
     RowSet,
     Slow,
     Suspects,
@@ -39,6 +40,7 @@ from lineage_service.result_tables import (
     HISTORY_COLUMNS,
     MISSING_COLUMNS,
     RECORD_COLUMNS,
+    ROW_HISTORY_COLUMNS,
     ROW_SET_COLUMNS,
     SLOW_COLUMNS,
     SUSPECT_COLUMNS,
@@ -56,6 +58,7 @@ from lineage_service.result_tables import (
     history_lines,
     missing_lines,
     record_table,
+    row_history_lines,
     row_set_lines,
     slow_lines,
     suspect_lines,
@@ -195,6 +198,14 @@ def missing_as_csv(missing: Missing) -> Response:
     if missing.warnings:
         claims["Lineage-Warning"] = _in_header("; ".join(missing.warnings))
     return _response(MISSING_COLUMNS, missing_lines(missing), claims, None)
+
+
+def history_as_csv(history: RowHistory) -> Response:
+    """One line for each version."""
+    claims = {"Lineage-Complete": claim(history.complete)}
+    if history.warnings:
+        claims["Lineage-Warning"] = _in_header("; ".join(history.warnings))
+    return _response(ROW_HISTORY_COLUMNS, row_history_lines(history), claims, None)
 
 
 def comparison_as_csv(comparison: Comparison) -> Response:

@@ -44,6 +44,7 @@ from lineage_api.parameters import (
     MissingParameters,
     NodeName,
     RecordParameters,
+    RowHistoryParameters,
     RowSetParameters,
     SlowParameters,
     SuspectsParameters,
@@ -211,6 +212,33 @@ def trace_of_dataset(
     if csv.prefers_csv(accept):
         return not_cached(csv.trace_as_csv(result, start.query), link)
     return json_response(result, {"Vary": "Accept", **link})
+
+
+@router.get(
+    "/api/history",
+    tags=["datasets"],
+    response_model=lineage.RowHistory | lineage.Choices,
+    responses=csv_or_json() | problem_responses(404, 500, 503, 504),
+)
+def get_history(
+    request: Request,
+    queries: QueryService,
+    parameters: Annotated[RowHistoryParameters, Query()],
+    accept: Accept = None,
+) -> Response:
+    """The versions of a table that inserted, changed or deleted one of its rows, and who wrote each.
+
+    Where several rows fulfil the condition, the result has them as `choices`.
+    """
+    result = queries.history(parameters.query())
+    if isinstance(result, lineage.Choices):
+        link = _link(request, result.next)
+        if csv.prefers_csv(accept):
+            return not_cached(csv.choices_as_csv(result), link)
+        return json_response(result, {"Vary": "Accept", **link})
+    if csv.prefers_csv(accept):
+        return not_cached(csv.history_as_csv(result))
+    return json_response(result, {"Vary": "Accept"})
 
 
 @router.get(

@@ -66,6 +66,7 @@ _HEADERS_OF = {
     "get_graph": ("ETag",),
     "list_datasets": ("Link", "Lineage-Total", "Lineage-Next"),
     "get_dataset": ("Link", "Lineage-Total", "Lineage-Next"),
+    "get_history": (*("Link", "Lineage-Complete", "Lineage-Total", "Lineage-Warning", "Lineage-Next"),),
     "get_row_set": ("Lineage-Complete", "Lineage-Exact", "Lineage-Warning"),
     "get_absence": ("Lineage-Complete", "Lineage-Exact", "Lineage-Warning"),
     "get_explanation": (

@@ -117,6 +117,11 @@ COMMANDS: dict[str, Entry] = {
     "trace": Entry(
         "lineage_service.cli.query.trace:command", "what a record was made of, or what became of it", _STORE
     ),
+    "history": Entry(
+        "lineage_service.cli.query.history:command",
+        "the versions of a row of a table: what inserted, changed and deleted it",
+        _STORE,
+    ),
     "explain": Entry(
         "lineage_service.cli.query.explain:command",
         "the few input rows that decided what a record is, also in loops",

@@ -79,6 +79,7 @@ from lineage_service.lineage.replays import (
     Verdict,
 )
 from lineage_service.lineage.results import Direction, Result, doc
+from lineage_service.lineage.row_histories import RowChange, RowHistory, RowVersion
 from lineage_service.lineage.row_sets import AskedRecord, RowSet, RowSetFile, RowSetSource, RowSetSplit
 from lineage_service.lineage.sifts import FailingOutput, Sift, SiftedRow
 from lineage_service.lineage.slow_records import (
@@ -212,12 +213,15 @@ __all__ = [
     "ReplayedOutput",
     "Replays",
     "Result",
+    "RowChange",
     "RowEnd",
+    "RowHistory",
     "RowOfInput",
     "RowSet",
     "RowSetFile",
     "RowSetSource",
     "RowSetSplit",
+    "RowVersion",
     "SharedProperty",
     "SharedText",
     "Sift",

@@ -35,6 +35,7 @@ from lineage_service.lineage import (
     MissingRow,
     Record,
     RecordPage,
+    RowHistory,
     RowSet,
     Slow,
     Suspects,
@@ -226,6 +227,10 @@ class MemoryQueries:
 
     def contrast(self, application_id: str, query: ContrastQuery) -> Contrast:
         return contrast_of(self._index(application_id).lineage, query)
+
+    def history(self, query: RowQuery) -> RowHistory | Choices:
+        """It has no tables."""
+        raise NotFoundError(f"{query.dataset} is no table that an application wrote or read")
 
     def missing(self, application_id: str, query: MissingQuery) -> Missing:
         """Of rows of inputs; what an output should have is looked for in no input."""

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import pyarrow as pa
+
 from lineage_api.access import Access
 from lineage_api.app import create_app
 from lineage_api.openapi import EXAMPLES_FILE
@@ -45,6 +47,7 @@ from tests.support.flat_maps import SINK as LINES_SINK
 from tests.support.flat_maps import add_flat_map
 from tests.support.lineage_messages import event, messages
 from tests.support.linked_applications import Applications
+from tests.support.tables.written_tables import Lake
 
 TOKEN = "a-token-of-the-examples"
 STARTED_MS, LASTED_MS = 1_732_183_200_000, 2_500
@@ -64,6 +67,9 @@ EXPLANATION = f"{BASE}/explanation?path=FOLDER/sums.csv&row=0"
 RECORDS = f"{BASE}/nodes/0/records?text=paid&limit=2"
 JOB = "/api/jobs/Sums%20by%20shop"
 DATASETS, DATASET = "/api/datasets?text=sums", "/api/dataset?name=orders.csv"
+
+PART = "part-00000-4d0efa3b-b8b9-4f50-b95e-85a7f1e4e077-c000.snappy.parquet"
+_ENGINE = re.compile(r"delta-rs[^\",]*")
 
 #: operationId -> what was asked.
 ASKED = {
@@ -152,6 +158,7 @@ def examples() -> dict[str, Any]:
         }
     for name, address in COMPARED.items():
         found["answers"][name], found["csv"][name] = comparison(address)
+    found["answers"]["get_history"], found["csv"]["get_history"] = history()
     found["answers"]["get_failures"], found["csv"]["get_failures"] = failures()
     found["answers"]["get_slow"], found["csv"]["get_slow"] = slow_records()
     for name, answers in oddities().items():
@@ -189,6 +196,28 @@ def comparison(address: str) -> tuple[Any, str]:
         as_json = client.get(address)
         as_csv = client.get(address, headers={"Accept": "text/csv"})
         return json.loads(steady(as_json.text, folder)), steady(as_csv.text, folder)
+
+
+def history() -> tuple[Any, str]:
+    """Of a row that was inserted and deleted."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        lake = Lake(folder)
+        lake.write(
+            APP, "orders", pa.table({"id": [41, 42], "shop": ["North", "South"]}), alias="sales.orders"
+        )
+        [file] = lake.files("orders")
+        lake.delete("orders", file, [1])
+        client = Client(create_app(lake.queries))
+        address = "/api/history?dataset=sales.orders&where=id%20=%2042&version=0"
+        texts = [
+            re.sub(r"\b[0-9]{13}\b", str(STARTED_MS), steady(text, folder).replace(Path(file).name, PART))
+            for text in (
+                client.get(address).text,
+                client.get(address, headers={"Accept": "text/csv"}).text,
+            )
+        ]
+        return json.loads(_ENGINE.sub("delta-rs", texts[0])), _ENGINE.sub("delta-rs", texts[1])
 
 
 def influence_and_sift() -> tuple[Influence, Sift]:

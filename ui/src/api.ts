@@ -914,6 +914,18 @@ export interface RowEnd {
   why: string;
 }
 
+/** The versions of a table that changed one row, the oldest first. */
+export interface RowHistory {
+  dataset: string;
+  where: string | null;
+  version: number;
+  row_id: number | null;
+  by: "row_id" | "links";
+  complete: boolean;
+  versions: RowVersion[];
+  warnings: string[];
+}
+
 /** Which rows of the sources of an application some records were made of. */
 export interface RowSet {
   application: string;
@@ -951,6 +963,24 @@ export interface RowSetSource {
 export interface RowSetSplit {
   split: number;
   positions: [number, number][];
+}
+
+/** What one version of the table did with the row. */
+export interface RowVersion {
+  version: number;
+  time: number | null;
+  change: "inserted" | "changed" | "rewritten" | "deleted";
+  operation: string;
+  engine: string;
+  path: string | null;
+  row: number | null;
+  line: number | null;
+  columns: { [name: string]: unknown } | null;
+  application_id: string | null;
+  application_name: string | null;
+  node_id: string | null;
+  record_id: string | null;
+  warning: string | null;
 }
 
 /** Something that input rows of bad outputs have, and those of good ones mostly have not. */

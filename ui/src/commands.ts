@@ -143,7 +143,7 @@ const pathOf = (application: string, ...more: string[]): string =>
 
 /** The dataset; and the rows of it that are looked for. */
 function datasetCommands({ name, namespace, query }: DatasetRoute): Command[] {
-  const where = query.get("where");
+  const [where, version] = [query.get("where"), query.get("version")];
   const dataset: Command = {
     name: where ? "The dataset" : "",
     terminal: lineOf(["dataset", name], { namespace }),
@@ -154,9 +154,9 @@ function datasetCommands({ name, namespace, query }: DatasetRoute): Command[] {
   const path = namespace === "" || namespace === "file" ? name : `${namespace}/${name}`;
   const rows: Command = {
     name: "The rows",
-    terminal: lineOf(["trace", path], { where }),
+    terminal: lineOf(["trace", path], { version, where }),
     path: "api/trace",
-    parameters: filled({ dataset: path, where }),
+    parameters: filled({ dataset: path, where, version }),
   };
   return [rows, dataset];
 }

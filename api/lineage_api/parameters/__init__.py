@@ -13,6 +13,7 @@ from lineage_api.parameters.fields import MAX_LIMIT, ApplicationId, NodeName
 from lineage_api.parameters.jobs import DecisionParameters, JobName
 from lineage_api.parameters.missing_rows import DatasetMissingParameters, MissingParameters
 from lineage_api.parameters.records import RecordParameters, ValueParameters
+from lineage_api.parameters.row_histories import RowHistoryParameters
 from lineage_api.parameters.row_sets import RowSetParameters
 from lineage_api.parameters.suspects import ContrastParameters, SlowParameters, SuspectsParameters
 from lineage_api.parameters.traces import DatasetTraceParameters, TraceParameters
@@ -35,6 +36,7 @@ __all__ = [
     "MissingParameters",
     "NodeName",
     "RecordParameters",
+    "RowHistoryParameters",
     "RowSetParameters",
     "SlowParameters",
     "SuspectsParameters",

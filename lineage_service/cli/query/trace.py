@@ -19,7 +19,7 @@ from lineage_service.cli.query.start import (
     store_queries,
     whole_number,
 )
-from lineage_service.cli.query.trace_start import add_start, chosen_start, give_choices
+from lineage_service.cli.query.trace_start import add_start, choose_one, chosen_start, give_choices
 from lineage_service.errors import InvalidQueryError, TimeBudgetError
 from lineage_service.lineage import Choices, Trace
 from lineage_service.queries import TraceQuery
@@ -101,7 +101,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     with output.working("tracing"), store_queries(settings) as queries:
         start = chosen_start(queries, options, query)
         if isinstance(start, Choices):
-            give_choices(output, start)
+            give_choices(output, start, choose_one(start, ", or give FILE:LINE; or trace all of them: --all"))
             return _TO_CHOOSE
         application_id, query = start.application_id, start.query
         try:

@@ -19,7 +19,7 @@ from lineage_service.newest_application import LAST, application_named, has_appl
 from lineage_service.queries import Queries, RowQuery, TraceQuery
 from lineage_service.result_tables import CHOICE_COLUMNS, choice_lines
 
-__all__ = ["add_start", "chosen_start", "give_choices", "is_application", "time_of"]
+__all__ = ["add_start", "choose_one", "chosen_start", "give_choices", "is_application", "time_of"]
 
 
 def add_start(parser: argparse.ArgumentParser) -> None:
@@ -148,13 +148,13 @@ def is_application(queries: Queries, of: str, start: str | None) -> bool:
     return "/" not in of and has_application(queries, of)
 
 
-def give_choices(output: Output, choices: Choices) -> None:
+def give_choices(output: Output, choices: Choices, what_to_do: str) -> None:
     output.give(
         choices,
         CHOICE_COLUMNS,
         choice_lines(choices),
         lambda console: _show(console, choices),
-        [*choices.warnings, _what_to_do(choices)],
+        [*choices.warnings, what_to_do],
     )
 
 
@@ -180,9 +180,10 @@ def _line(choice: Choice) -> Text:
     return line
 
 
-def _what_to_do(choices: Choices) -> str:
+def choose_one(choices: Choices, others: str = "") -> str:
+    """What to do where there are several. `others`: what else there is than to narrow the condition."""
     more = "" if choices.next is None else f"; there are more: --cursor {choices.next}"
-    return f"Choose one: narrow the condition, or give FILE:LINE; or trace all of them: --all{more}"
+    return f"Choose one: narrow the condition{others}{more}"
 
 
 def time_of(text: str) -> int:

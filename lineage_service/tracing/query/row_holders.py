@@ -83,6 +83,30 @@ class RowHolders:
             (_unknown(version, query, unknown),) if unknown else (),
         )
 
+    def record_of(self, path: str, row: int, check: Check) -> tuple[Application, str, str] | None:
+        """(application, node id, record id) of who wrote the file; None where nobody is known that did."""
+        self._files.refresh()
+        written, _ = self._files.of_file(path)
+        if not written:
+            return None
+        opened = self._open(written[0].application_id)
+        topology = opened.graph.topology
+        try:
+            [(node, partition, offset), *_] = self._locations.find(topology, path, row, check)
+        except NotFoundError:
+            return None
+        record_id = contract.record_id(topology.nodes[node].kind, partition, offset)
+        return opened.application, contract.node_id(opened.application.application_id, node), record_id
+
+    def applications_of(self, path: str) -> tuple[list[str], list[str]]:
+        """(who wrote a file, who read it), by their ids."""
+        self._files.refresh()
+        written, read = self._files.of_file(path)
+        return (
+            list(dict.fromkeys(split.application_id for split in written)),
+            list(dict.fromkeys(split.application_id for split in read)),
+        )
+
     def _holder(self, path: str, query: RowQuery) -> tuple[FileSplit | None, Direction]:
         """Who wrote a file, else who read it; and where a trace of its rows goes."""
         written, read = (

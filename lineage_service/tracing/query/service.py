@@ -27,6 +27,7 @@ from lineage_service.lineage import (
     Missing,
     Node,
     RecordPage,
+    RowHistory,
     RowSet,
     Slow,
     Suspects,
@@ -77,6 +78,7 @@ from lineage_service.tracing.query.records import RecordPages
 from lineage_service.tracing.query.requested_columns import RequestedColumns
 from lineage_service.tracing.query.row_choices import RowChoices
 from lineage_service.tracing.query.row_extraction import RowExtraction
+from lineage_service.tracing.query.row_histories import RowHistories
 from lineage_service.tracing.query.row_holders import RowHolders
 from lineage_service.tracing.query.row_set_reader import RowSetReader
 from lineage_service.tracing.query.shown_records import shown_by
@@ -122,11 +124,10 @@ class LineageQueries:
             store, lambda application_id: self._summaries.of(application_id).complete
         )
         self._users = DatasetUsers(self._files, self._datasets)
-        self._tables = TableRows(
-            self._locations.file_rows.files,
-            RowHolders(self._applications.open, self._files, self._locations),
-            time_budget_s=time_budget_s,
-        )
+        files = self._locations.file_rows.files
+        holders = RowHolders(self._applications.open, self._files, self._locations)
+        self._tables = TableRows(files, holders, time_budget_s=time_budget_s)
+        self._histories = RowHistories(files, holders, self.trace, time_budget_s=time_budget_s)
         self._missing = MissingRows(
             self._applications.open,
             self._locations,
@@ -341,7 +342,7 @@ class LineageQueries:
                 query = replace(query, application=application_id)
                 return self._tables.page(table.path, table.folder, query, where)
         if query.version is not None:
-            raise InvalidQueryError(_no_version(query))
+            raise InvalidQueryError(_no_versions(query))
         if query.dataset is not None:
             meant = self._users.meant(query.dataset, query.at, application_id, as_input=query.as_input)
             application_id = meant.application_id
@@ -349,6 +350,17 @@ class LineageQueries:
         if application_id is None:
             raise InvalidQueryError("say which dataset, or which application")
         return self._choices.page(self._applications.open(application_id), query, where)
+
+    def history(self, query: RowQuery) -> RowHistory | Choices:
+        if query.where is None or query.dataset is None:
+            raise InvalidQueryError("say which row of which table: a condition that only one fulfils")
+        where = Where(query.where)
+        table = self._users.table(query.dataset)
+        if table is None:
+            self._users.meant(query.dataset)  # which says that nobody used it
+            raise InvalidQueryError(_no_versions(query))
+        row = self._tables.row(table.path, table.folder, query, where)
+        return row if isinstance(row, Choices) else self._histories.of(row, query)
 
     def _segment(
         self,
@@ -423,7 +435,7 @@ class LineageQueries:
         )
 
 
-def _no_version(query: RowQuery) -> str:
+def _no_versions(query: RowQuery) -> str:
     if query.where is None:
         return "a version needs where: the rows of that version that fulfil it"
     if query.node is not None or query.dataset is None:

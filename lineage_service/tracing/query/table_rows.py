@@ -19,9 +19,9 @@ from lineage_service.tracing.files.file_systems import FileSystems
 from lineage_service.tracing.query.row_holders import RowHolders
 from lineage_service.tracing.tables.delta_version import delta_version
 from lineage_service.tracing.tables.table_search import TableSearch
-from lineage_service.tracing.tables.table_version import TableVersion
+from lineage_service.tracing.tables.table_version import DataFile, TableVersion
 
-__all__ = ["TableRows"]
+__all__ = ["TableRow", "TableRows"]
 
 _MOST_WARNINGS = 10
 #: The part of its time in which matches behind the page are counted.
@@ -29,6 +29,15 @@ _COUNT_SHARE = 0.5
 
 Place = tuple[int, int]
 """(number of the file in the version, row in it)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A row of a version, by its data file and its number there."""
+
+    version: TableVersion
+    file: DataFile
+    number: int
 
 
 @dataclass(slots=True)
@@ -51,6 +60,17 @@ class TableRows:
 
         Raises NotFoundError, InvalidQueryError, TimeBudgetError, UnavailableError.
         """
+        choices = self._page(table, folder, query, where, is_for_history=False)
+        assert isinstance(choices, Choices)
+        return choices
+
+    def row(self, table: str, folder: str, query: RowQuery, where: Where) -> TableRow | Choices:
+        """The only one, whoever wrote it; else those to choose from. Raises the same."""
+        return self._page(table, folder, query, where, is_for_history=True)
+
+    def _page(
+        self, table: str, folder: str, query: RowQuery, where: Where, *, is_for_history: bool
+    ) -> TableRow | Choices:
         after = _read_cursor(query.cursor)
         number = query.version if after is None else after[0]
         version = delta_version(table, number, query.at if number is None else None)
@@ -64,6 +84,9 @@ class TableRows:
                 matches = self._matches(search, query.limit, None if after is None else after[1:], check)
                 if not matches.places and after is None:
                     raise _nothing(query, search, matches)
+                if is_for_history and matches.total == 1 and after is None:
+                    [(number, row)] = matches.places
+                    return TableRow(version, version.files[number], row)
                 listed = matches.places[: query.limit]
                 rows = [(version.files[number], row) for number, row in listed]
                 chosen = self._holders.of(version, rows, query, check)

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from functools import partial
 from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +21,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from lineage_service.conditions.column_types import of_schema
 from lineage_service.errors import NotFoundError, UnavailableError
 from lineage_service.tracing.files.file_parts import normal_path
+from lineage_service.tracing.tables.delta_commits import data_path
 from lineage_service.tracing.tables.table_version import (
     DataFile,
     TableColumn,
@@ -33,6 +33,7 @@ __all__ = ["delta_version"]
 
 _PHYSICAL = "delta.columnMapping.physicalName"
 _DELETION_VECTORS = "deletionVectors"
+_TRACKING, _ROW_IDS = "delta.enableRowTracking", "delta.rowTracking.materializedRowIdColumnName"
 
 
 class _Column(NamedTuple):
@@ -53,7 +54,8 @@ def delta_version(table: str, version: int | None = None, at: int | None = None)
         _go_back(delta, table, at)
     try:
         columns = tuple(map(_column, json.loads(delta.schema().to_json())["fields"]))
-        partition_columns = delta.metadata().partition_columns
+        metadata = delta.metadata()
+        is_tracked = (metadata.configuration.get(_TRACKING) or "").lower() == "true"
         features = delta.protocol().reader_features or ()
         files = sorted(_files(delta, table, columns), key=lambda file: file.path)
     except (DeltaError, ValueError, OSError) as error:
@@ -63,9 +65,10 @@ def delta_version(table: str, version: int | None = None, at: int | None = None)
         name=f"version {delta.version()}",
         table=table,
         columns=columns,
-        partition_columns=tuple(partition_columns),
+        partition_columns=tuple(metadata.partition_columns),
         files=tuple(files),
         removed=partial(_removed, delta, table) if _DELETION_VECTORS in features else nothing_removed,
+        row_id_column=metadata.configuration.get(_ROW_IDS) if is_tracked else None,
     )
 
 
@@ -141,18 +144,12 @@ def _files(delta: DeltaTable, table: str, columns: Iterable[TableColumn]) -> Ite
     for batch in pa.table(delta.get_add_actions()).to_batches(max_chunksize=1_000):
         for action in batch.to_pylist():
             yield DataFile(
-                path=_path(table, unquote(action["path"])),
+                path=data_path(table, action["path"]),
                 rows=action.get("num_records"),
                 partitions=by_names(action.get("partition")),
                 lows=by_names(action.get("min")),
                 highs=by_names(action.get("max")),
             )
-
-
-def _path(table: str, path: str) -> str:
-    """Of a data file as the log has it: below the table, but for a shallow clone's."""
-    is_below = "://" not in path and not path.startswith(("/", "file:"))
-    return normal_path(f"{table.rstrip('/')}/{path}" if is_below else path)
 
 
 def _removed(delta: DeltaTable, table: str) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:

@@ -62,3 +62,5 @@ class TableVersion:
     partition_columns: Sequence[str]
     files: Sequence[DataFile]
     removed: Removed = nothing_removed
+    #: Of a table that tracks its rows: the column of files that has their ids, if a file has it.
+    row_id_column: str | None = None

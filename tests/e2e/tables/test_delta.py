@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import subprocess
 import uuid
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ import pytest
 
 from lineage_service.cli import main
 from lineage_service.cli.stores import open_queries
+from lineage_service.dataset_trace import ChosenTrace, chosen_trace
 from lineage_service.devstack.download import fetch
 from lineage_service.devstack.jars import parse_lock
 from lineage_service.devstack.progress import Quiet
-from lineage_service.queries import Queries, TraceQuery
+from lineage_service.errors import NothingMatchesError
+from lineage_service.queries import Queries, RowQuery, TraceQuery
 from lineage_service.settings import Settings
 from scripts.environment import ROOT
 from scripts.pyspark_versions import environment
@@ -131,18 +134,32 @@ def put(folder: Path) -> dict[str, list[tuple[int, str, int, str]]]:
     return files
 
 
-def expected(files: dict[str, list[tuple[int, str, int, str]]]) -> dict[int, tuple[str, int, set[Row]]]:
-    """id -> (name, v, rows that it is of), by the statements of the job over lists."""
-    table: dict[int, tuple[str, int, set[Row]]] = {}
+Table = dict[int, tuple[str, int, set[Row]]]
+"""id -> (name, v, rows of the inputs that it is of)."""
+
+
+def expected(files: dict[str, list[tuple[int, str, int, str]]]) -> Table:
+    """After the last statement."""
+    *_, last = versions(files)
+    return last
+
+
+def versions(files: dict[str, list[tuple[int, str, int, str]]]) -> Iterator[Table]:
+    """The table after each statement of the job, by the statements over lists."""
+    table: Table = {}
     for row, (key, name, v, _) in enumerate(files["old.csv"]):
         table[key] = name, v, {("old.csv", row)}
+    yield dict(table)
     for row, (key, name, v, _) in enumerate(files["more.csv"]):
         if v >= 0:
             table[key] = name, v, {("more.csv", row)}
+    yield dict(table)
     for key, (name, v, of) in table.items():
         if key % 10 == 3:
             table[key] = name, v + 1000, of
+    yield dict(table)
     table = {key: row for key, row in table.items() if key % 10 != 7}
+    yield dict(table)
     for row, (key, name, v, _) in enumerate(files["updates.csv"]):
         if key in table and v < 0:
             del table[key]
@@ -150,10 +167,11 @@ def expected(files: dict[str, list[tuple[int, str, int, str]]]) -> dict[int, tup
             table[key] = name, v, table[key][2] | {("updates.csv", row)}
         elif v >= 0:
             table[key] = name, v, {("updates.csv", row)}
+    yield dict(table)
     for row, (key, name, v, _) in enumerate(files["updates.csv"]):
         if key % 4 == 0:
             table[key + 10000] = name, v, {("updates.csv", row)}
-    return table
+    yield dict(table)
 
 
 def out_rows(folder: Path) -> list[tuple[Path, int, list[str]]]:
@@ -167,9 +185,11 @@ def out_rows(folder: Path) -> list[tuple[Path, int, list[str]]]:
 
 def rows_behind(queries: Queries, application_id: str, path: Path, row: int) -> set[Row]:
     """The rows of the inputs that a row of an output is traced to; the trace is exact and complete."""
-    trace = queries.trace(
-        application_id, TraceQuery(direction="backward", path=str(path), row=row, limit=1000)
-    )
+    return inputs_of(queries, application_id, TraceQuery(direction="backward", path=str(path), row=row))
+
+
+def inputs_of(queries: Queries, application_id: str, query: TraceQuery) -> set[Row]:
+    trace = queries.trace(application_id, replace(query, limit=1000))
     assert trace.complete, trace
     assert trace.exact, trace
     return {
@@ -200,6 +220,28 @@ def test_each_row_of_a_table_is_traced_through_the_statements_that_made_it(lake:
     expected_names = ["save", "save", "UPDATE", "DELETE", "MERGE", "sql", "OPTIMIZE"]
     assert list(dict.fromkeys(statements)) == list(dict.fromkeys(expected_names))
     assert not any("_delta_log" in node.description for node in graph.nodes)
+    assert_rows_of_versions(queries, str(lake.folder / "table"), list(versions(files)))
+
+
+def assert_rows_of_versions(queries: Queries, table: str, states: list[Table]) -> None:
+    """In each version a row is found by its id, with its values, and traced; one that is not there is not."""
+    ids = [*range(0, 100, 7), *(23, 47, 50, 55, 10_056)]
+    for version, state in enumerate(states):
+        for key in ids:
+            query = RowQuery(dataset=table, where=f"id = {key}", version=version)
+            if key not in state:
+                with pytest.raises(NothingMatchesError):
+                    queries.rows(query)
+                continue
+            start = chosen_trace(queries, query, TraceQuery(direction="backward"), is_of_all=False)
+            assert isinstance(start, ChosenTrace), (version, key, start)
+            [choice] = queries.rows(query).choices
+            assert choice.columns is not None
+            name, v, rows = state[key]
+            assert (choice.columns["name"], choice.columns["v"]) == (name, v), (version, key)
+            assert inputs_of(queries, start.application_id, start.query) == rows, (version, key)
+    everything = queries.rows(RowQuery(dataset=table, where="id >= 0", limit=1))
+    assert everything.total == len(states[-1])
 
 
 def test_an_old_version_that_another_job_reads_is_linked_with_the_job_that_wrote_it(lake: Lake) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import struct
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,9 @@ class Lake:
             return set()
         return {f"{path}/{unquote(name)}" for name in _add_actions(path)}
 
+    def checkpoint(self, table: str) -> None:
+        DeltaTable(self.path(table)).create_checkpoint()
+
     def commit(self, table: str, *actions: Mapping[str, Any]) -> int:
         """Actions of Delta's protocol as the next version."""
         path = self.path(table)
@@ -88,7 +92,7 @@ class Lake:
     def delete(self, table: str, path: str, rows: Sequence[int]) -> int:
         """Rows of a file by a deletion vector; the version."""
         name = path.removeprefix(f"{self.path(table)}/")
-        [added] = [added for added in self._added(table) if added["path"] == name]
+        *_, added = (added for added in self._added(table) if added["path"] == name)
         data = _deletion_vector(rows)
         vector = {
             "storageType": "i",
@@ -107,10 +111,73 @@ class Lake:
                     "writerFeatures": features,
                 }
             },
-            {"remove": {"path": name, "dataChange": True, "deletionTimestamp": 0}},
+            {
+                "remove": {
+                    "path": name,
+                    "dataChange": True,
+                    "deletionTimestamp": 0,
+                    **({"deletionVector": added["deletionVector"]} if "deletionVector" in added else {}),
+                }
+            },
             {"add": {**added, "deletionVector": vector}},
-            {"commitInfo": {"operation": "DELETE", "timestamp": 0}},
+            {"commitInfo": {"operation": "DELETE", "timestamp": int(time.time() * 1000)}},
         )
+
+    def rewrite(
+        self,
+        application_id: str | None,
+        table: str,
+        path: str,
+        rows: pa.Table,
+        *,
+        began: int = 0,
+        operation: str = "UPDATE",
+        first_row_id: int | None = None,
+    ) -> int:
+        """A file is replaced by one with these rows, each of that place there; the version.
+
+        The application has read the file and written the new one. None: another engine did.
+        """
+        number = len(list((self.folder / table).glob("*.parquet")))
+        name = f"part-{number:05}-rewritten.parquet"
+        pq.write_table(rows, f"{self.path(table)}/{name}")
+        added = {
+            "path": name,
+            "partitionValues": {},
+            "size": Path(f"{self.path(table)}/{name}").stat().st_size,
+            "modificationTime": 0,
+            "dataChange": True,
+            "stats": json.dumps({"numRecords": rows.num_rows}),
+            **({} if first_row_id is None else {"baseRowId": first_row_id}),
+        }
+        removed = path.removeprefix(f"{self.path(table)}/")
+        version = self.commit(
+            table,
+            {"commitInfo": {"operation": operation, "timestamp": int(time.time() * 1000)}},
+            {"remove": {"path": removed, "dataChange": True, "deletionTimestamp": 0}},
+            {"add": added},
+        )
+        if application_id is not None:
+            job = Job(application_id, application_id, began)
+            source = job.node("source", "source", dataset=dataset(self.path(table), "delta"))
+            self._tell_partitions(job, source, [path])
+            sink = job.node("sink", "identity", [source], dataset=dataset(self.path(table), "delta"))
+            self._tell_partitions(job, sink, [f"{self.path(table)}/{name}"])
+            self._run(job, source, sink, [path])
+        return version
+
+    def track_rows(self, table: str, column: str) -> int:
+        """The ids of rows are kept from here on, those of rewritten rows in this column; the version."""
+        metadata = self._metadata(table)
+        metadata["configuration"] = {
+            "delta.enableRowTracking": "true",
+            "delta.rowTracking.materializedRowIdColumnName": column,
+        }
+        backfilled, first = [], 0
+        for added in self._added(table):
+            backfilled.append({"add": {**added, "baseRowId": first, "dataChange": False}})
+            first += json.loads(added["stats"])["numRecords"]
+        return self.commit(table, {"metaData": metadata}, *backfilled)
 
     def rename(self, table: str, names: Mapping[str, str]) -> int:
         """Columns by mapping: what was the name is the physical one from here on; the version."""

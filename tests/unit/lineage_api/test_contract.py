@@ -162,6 +162,7 @@ def test_traces_records_and_datasets_offer_csv(openapi):
     }
     assert offering == {
         "GET /api/trace",
+        "GET /api/history",
         "GET /api/applications/{app}/trace",
         "GET /api/applications/{app}/rowset",
         "GET /api/applications/{app}/explanation",

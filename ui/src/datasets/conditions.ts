@@ -153,14 +153,20 @@ export function exampleOf(columns: readonly Suggestion[]): string {
 }
 
 /** The command line that asks the same. */
-export const commandLine = (dataset: string, where: string, all: boolean): string =>
-  `lineage trace ${shellWord(dataset)} --where ${shellWord(where)}${all ? " --all" : ""}`;
+export const commandLine = (dataset: string, where: string, version: string | null, all: boolean): string =>
+  [
+    `lineage trace ${shellWord(dataset)}`,
+    ...(version === null ? [] : [`--version ${shellWord(version)}`]),
+    `--where ${shellWord(where)}`,
+    ...(all ? ["--all"] : []),
+  ].join(" ");
 
 /** The same for curl; `base` is the address of the service. */
-export const curlLine = (base: string, dataset: string, where: string, all: boolean): string =>
+export const curlLine = (base: string, dataset: string, where: string, version: string | null, all: boolean): string =>
   [
     `curl -G ${shellWord(`${base}api/trace`)}`,
     `--data-urlencode ${shellWord(`dataset=${dataset}`)}`,
     `--data-urlencode ${shellWord(`where=${where}`)}`,
+    ...(version === null ? [] : [`-d version=${shellWord(version)}`]),
     ...(all ? ["-d all=true"] : []),
   ].join(" ");

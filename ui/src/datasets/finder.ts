@@ -4,7 +4,7 @@ import type { Choice, DatasetSummary } from "../api";
 import { isAbort, Problem } from "../client";
 import { copyLine } from "../copy";
 import { type Child, h, replace } from "../dom";
-import { count, nodeNumber, number } from "../format";
+import { applicationOf, count, nodeNumber, number } from "../format";
 import { applicationHref, datasetHref, type DatasetRoute, missingHref, queryOf, traceHref } from "../route";
 import { loading, notice, refusal, showFailure } from "../states";
 import { type Column, table } from "../table";
@@ -52,6 +52,8 @@ export function makeFinder(context: ViewContext, first: DatasetRoute): Finder {
     autocapitalize: "off",
     "aria-describedby": "where-help",
   });
+  const version = h("input", { name: "version", type: "text", inputmode: "numeric", size: 8, placeholder: "newest" });
+  const ofTable = h("label", { hidden: true }, h("span", {}, "In version"), version);
   const helps = h("p", { class: "small soft", id: "where-help" });
   const suggested = h("div", { class: "suggestions", role: "group", "aria-label": "What may come next" });
   const results = h("div", { class: "found" });
@@ -85,6 +87,8 @@ export function makeFinder(context: ViewContext, first: DatasetRoute): Finder {
     query.delete("rows");
     if (condition.value.trim() === "") query.delete("where");
     else query.set("where", condition.value.trim());
+    if (version.value.trim() === "") query.delete("version");
+    else query.set("version", version.value.trim());
     asked = ""; // asked again, also if it is the same
     if (query.toString() === route.query.toString()) find();
     else context.navigate({ ...route, query });
@@ -97,6 +101,7 @@ export function makeFinder(context: ViewContext, first: DatasetRoute): Finder {
       "form",
       { class: "fields", role: "search", submit },
       h("label", { class: "wide" }, h("span", {}, "Rows for which"), condition),
+      ofTable,
       h("button", { type: "submit" }, "Find rows"),
     ),
     suggested,
@@ -107,26 +112,34 @@ export function makeFinder(context: ViewContext, first: DatasetRoute): Finder {
   const find = () => {
     if (dataset === null) return;
     const [where, cursor] = [route.query.get("where") ?? "", route.query.get("rows")];
-    const key = JSON.stringify([where, cursor]);
+    const inVersion = route.query.get("version");
+    const key = JSON.stringify([where, inVersion, cursor]);
     if (key === asked) return;
     asked = key;
     asking.abort();
     asking = new AbortController();
     condition.value = where;
+    version.value = inVersion ?? "";
     suggest();
     if (where === "") replace(results);
-    else void show(dataset, where, cursor, asking.signal);
+    else void show(dataset, where, inVersion, cursor, asking.signal);
   };
-  const show = async (about: DatasetSummary, where: string, cursor: string | null, signal: AbortSignal) => {
+  const show = async (
+    about: DatasetSummary,
+    where: string,
+    version: string | null,
+    cursor: string | null,
+    signal: AbortSignal,
+  ) => {
     replace(results, loading("Looking at the rows …"));
     try {
-      const parameters = { dataset: about.path, where, columns: "*", cursor };
+      const parameters = { dataset: about.path, where, version, columns: "*", cursor };
       const matches = matchesOf(await context.client.rows(parameters, { signal }));
       if (signal.aborted) return;
       replace(
         results,
         resultOf(matches, where, route, about),
-        commandsOf(about.path, where, matches.total !== 1, context),
+        commandsOf(about.path, where, version, matches.total !== 1, context),
       );
       context.announce(foundText(matches));
     } catch (error) {
@@ -147,6 +160,7 @@ export function makeFinder(context: ViewContext, first: DatasetRoute): Finder {
       dataset = summary;
       columns = namedColumns(summary.schema, summary.partitions, summary.format);
       condition.placeholder = exampleOf(columns);
+      ofTable.hidden = summary.format !== "delta";
       replace(
         helps,
         columns.length === 0 && "The columns are not known yet: use the names of the file's own columns. ",
@@ -174,13 +188,13 @@ function whyNot({ written, path }: DatasetSummary, where: string): Child {
   return h("p", {}, h("a", { href: missingHref(written.application_id, query) }, "Why is there no such row?"));
 }
 
-function foundText({ total, rows, name }: Matches): string {
+function foundText({ total, version, rows, name }: Matches): string {
   const some = total === null ? `${number(rows.length)} rows, perhaps more,` : count(total, "row");
-  return `${some} of what ${name} wrote or read`;
+  return version === null ? `${some} of what ${name} wrote or read` : `${some} in version ${version}`;
 }
 
 function resultOf(matches: Matches, where: string, route: DatasetRoute, about: DatasetSummary): Child {
-  const { application, name, total, rows, warnings, next } = matches;
+  const { application, name, total, version, rows, warnings, next } = matches;
   const pageHref = (cursor: string | null) => {
     const query = new URLSearchParams(route.query);
     if (cursor === null) query.delete("rows");
@@ -193,9 +207,9 @@ function resultOf(matches: Matches, where: string, route: DatasetRoute, about: D
       {},
       h("strong", {}, total === null ? `${number(rows.length)} rows, perhaps more` : count(total, "row")),
       " in ",
-      h("a", { href: applicationHref(application) }, name),
+      version === null ? h("a", { href: applicationHref(application) }, name) : `version ${version}`,
       ". Choose one to see what it was made of and what became of it",
-      rows.length > 1 && [", or ", allOf(matches, where)],
+      rows.length > 1 && version === null && [", or ", allOf(matches, where)],
       ".",
     ),
     warnings.map((warning) => notice("caution", warning)),
@@ -222,13 +236,13 @@ function allOf({ application, nodes, total }: Matches, where: string): Child {
   ]);
 }
 
-function rowsTable({ application, rows }: Matches, { schema }: DatasetSummary): HTMLElement {
+function rowsTable({ rows }: Matches, { schema }: DatasetSummary): HTMLElement {
   const columns = columnsOf(
     rows.map((row) => row.columns),
     schema,
   );
   const hrefOf = ({ node_id: node, record_id: record }: Choice) =>
-    traceHref(application, { record, node: nodeNumber(node) });
+    traceHref(applicationOf(node), { record, node: nodeNumber(node) });
   return table<Choice>({
     caption: "Rows that fulfil the condition",
     rows,
@@ -262,19 +276,25 @@ const placeOf = ({ path, line, record_id: record }: Choice): string =>
   path === null ? record : line === null ? filePlace(path) : `${filePlace(path)}:${line}`;
 
 /** The same query for a terminal and for curl. */
-function commandsOf(dataset: string, where: string, isSeveral: boolean, context: ViewContext): Child {
+function commandsOf(
+  dataset: string,
+  where: string,
+  version: string | null,
+  isSeveral: boolean,
+  context: ViewContext,
+): Child {
   const base = new URL(".", location.href.split("#")[0]).href;
   const line = (name: string, text: string) => copyLine(name, text, context.announce);
   return h(
     "details",
     {},
     h("summary", {}, "The same as a command"),
-    line("the command line", commandLine(dataset, where, false)),
-    line("the line for curl", curlLine(base, dataset, where, false)),
+    line("the command line", commandLine(dataset, where, version, false)),
+    line("the line for curl", curlLine(base, dataset, where, version, false)),
     isSeveral && [
       h("p", { class: "small soft" }, "For all of these rows:"),
-      line("the command line for all", commandLine(dataset, where, true)),
-      line("the line for curl for all", curlLine(base, dataset, where, true)),
+      line("the command line for all", commandLine(dataset, where, version, true)),
+      line("the line for curl for all", curlLine(base, dataset, where, version, true)),
     ],
   );
 }

@@ -19,6 +19,7 @@ test("several rows are those to choose from, and the only one is the start of it
     name: "Winds",
     nodes: ["app#8"],
     total: 2,
+    version: "12",
     choices: [choice(null)],
     next: "c",
     warnings: ["w"],
@@ -26,6 +27,7 @@ test("several rows are those to choose from, and the only one is the start of it
   expect(matchesOf(choices as unknown as Choices)).toMatchObject({
     application: "app",
     total: 2,
+    version: "12",
     next: "c",
     warnings: ["w"],
   });
@@ -42,6 +44,7 @@ test("several rows are those to choose from, and the only one is the start of it
     name: "Winds",
     nodes: ["app#8"],
     total: 1,
+    version: null,
     rows: [choice({ a: 1 })],
   });
 });

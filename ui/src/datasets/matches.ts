@@ -10,6 +10,8 @@ export interface Matches {
   /** The operations that have these rows. */
   nodes: string[];
   total: number | null;
+  /** Of a table: where the rows are. They may be of several applications. */
+  version: string | null;
   rows: Choice[];
   next: string | null;
   warnings: string[];
@@ -18,7 +20,7 @@ export interface Matches {
 export function matchesOf(result: Trace | Choices): Matches {
   if ("choices" in result) {
     const { application_id: application, name, nodes, total, choices: rows, next, warnings } = result;
-    return { application, name, nodes, total, rows, next, warnings };
+    return { application, name, nodes, total, version: result.version ?? null, rows, next, warnings };
   }
   const rows = result.starts.flatMap(({ node_id, records }) =>
     records.map(({ record_id, source }): Choice => ({
@@ -38,6 +40,7 @@ export function matchesOf(result: Trace | Choices): Matches {
     name: first?.application_name ?? "",
     nodes: result.starts.map(({ node_id }) => node_id),
     total: result.starts.reduce((sum, { total }) => sum + total, 0),
+    version: null,
     rows,
     next: null,
     warnings: [],
