@@ -71,8 +71,8 @@ def _all_of_table(queries: Queries, rows: RowQuery, trace: TraceQuery, choices: 
     applications = list(dict.fromkeys(node.rpartition("#")[0] for node in choices.nodes))
     if len(applications) > 1:
         raise InvalidQueryError(
-            f"the rows are of several applications, and a trace starts in one: name {applications[0]} or "
-            f"another of {', '.join(applications[1:])}"
+            "the rows are of several applications, and a trace starts in one: name version "
+            f"{choices.version} and one of {', '.join(applications)}"
         )
     starts = tuple(StartQuery(path=choice.path, row=choice.row) for choice in choices.choices)
     return ChosenTrace(applications[0], replace(trace, node=None, starts=starts), choices.warnings)

@@ -82,8 +82,7 @@ def add_start(parser: argparse.ArgumentParser) -> None:
 
 def chosen_start(queries: Queries, options: argparse.Namespace, trace: TraceQuery) -> ChosenTrace | Choices:
     """Raises LineageError."""
-    if options.all and options.where is None:
-        raise InvalidQueryError("--all needs --where: all rows that fulfil it")
+    _check_flags(options)
     flag: Direction | None = "backward" if options.backward else "forward" if options.forward else None
     if options.direction and flag not in (None, options.direction):
         raise InvalidQueryError(f"{options.direction} and --{flag} say different things")
@@ -103,12 +102,6 @@ def chosen_start(queries: Queries, options: argparse.Namespace, trace: TraceQuer
     path, row = (None, None) if dataset is None else line_of_file(dataset)
     if row is None and options.where is None and options.key is None:
         raise InvalidQueryError(f"say which row of {dataset}: --where CONDITION, {dataset}:LINE, or --key")
-    if options.version is not None and (options.where is None or options.at is not None):
-        raise InvalidQueryError(
-            "--version needs --where: the row that it is in"
-            if options.where is None
-            else "--version and --at both say which version is meant: leave one out"
-        )
     if row is not None and options.where is not None:
         raise InvalidQueryError(f"{dataset} is a row already: give --where or a line")
     cursor: str | None = options.cursor
@@ -127,6 +120,16 @@ def chosen_start(queries: Queries, options: argparse.Namespace, trace: TraceQuer
     )
     trace = replace(trace, key=options.key, cursor=None if is_of_choices else cursor)
     return chosen_trace(queries, rows, trace, is_of_all=options.all)
+
+
+def _check_flags(options: argparse.Namespace) -> None:
+    """Raises InvalidQueryError where they do not belong together."""
+    if options.all and options.where is None:
+        raise InvalidQueryError("--all needs --where: all rows that fulfil it")
+    if options.version is not None and options.where is None:
+        raise InvalidQueryError("--version needs --where: the row that is in that version")
+    if options.version is not None and options.at is not None:
+        raise InvalidQueryError("--version and --at both say which version is meant: leave one out")
 
 
 def _of_failure(

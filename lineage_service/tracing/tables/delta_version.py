@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from functools import partial
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
@@ -158,6 +159,11 @@ def _removed(delta: DeltaTable, table: str) -> Iterator[tuple[str, npt.NDArray[n
         for batch in pa.RecordBatchReader.from_stream(delta.deletion_vectors()):
             for path, keeps in zip(*batch.columns, strict=True):
                 is_kept = keeps.values.to_numpy(zero_copy_only=False)
-                yield normal_path(path.as_py()), np.flatnonzero(~is_kept.astype(bool)).astype(np.int64)
+                yield _path_of(path.as_py()), np.flatnonzero(~is_kept.astype(bool)).astype(np.int64)
     except (DeltaError, pa.ArrowException, ValueError, OSError) as error:
         raise _unreadable(table, error) from error
+
+
+def _path_of(uri: str) -> str:
+    """Of a file as Delta's library names it: what is no plain sign is escaped."""
+    return normal_path(uri if uri.startswith("file:") else unquote(uri))

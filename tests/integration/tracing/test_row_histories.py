@@ -69,6 +69,17 @@ def test_a_row_is_followed_from_file_to_file_by_what_was_captured(lake: Lake) ->
     assert (updated.operation, updated.node_id, updated.record_id) == ("UPDATE", "updater#1", "write#0#1")
 
 
+def test_one_application_may_make_all_versions(lake: Lake) -> None:
+    lake.write("job", "t", people(*NAMES), began=1)
+    for names in (("Ada", "Bo", "Eve"), ("Ada", "B", "Eve")):
+        [file] = lake.files("t")
+        lake.rewrite("job", "t", file, people(*names), began=1)
+    expected = [(0, "inserted", "Bob", "job"), (1, "changed", "Bo", "job"), (2, "changed", "B", "job")]
+    for version in range(3):
+        answer = history(lake, "id = 1", version)
+        assert (told(answer), answer.complete) == (expected, True)
+
+
 def test_what_another_engine_did_is_not_known(lake: Lake) -> None:
     lake.write("loader", "t", people(*NAMES), began=1)
     [file] = lake.files("t")

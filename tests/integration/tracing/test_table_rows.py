@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 from decimal import Decimal
 from pathlib import Path
@@ -11,7 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
+from pyarrow.fs import S3FileSystem
 
+from lineage_service.cli import main
 from lineage_service.conditions.filters import Where
 from lineage_service.dataset_trace import ChosenTrace, chosen_trace
 from lineage_service.errors import InvalidQueryError, NotFoundError, NothingMatchesError
@@ -19,6 +22,7 @@ from lineage_service.lineage import Choices, Trace
 from lineage_service.queries import RowQuery, TraceQuery
 from lineage_service.tracing.files.decompression import unlimited
 from lineage_service.tracing.files.file_systems import FileSystems
+from lineage_service.tracing.tables.delta_commits import commits_of
 from lineage_service.tracing.tables.delta_version import delta_version
 from lineage_service.tracing.tables.table_search import TableSearch, rows_of_file
 from lineage_service.tracing.tables.table_version import TableVersion
@@ -138,7 +142,9 @@ def test_all_rows_are_traced_together_where_one_application_wrote_them(lake: Lak
     assert isinstance(start, ChosenTrace)
     trace = lake.queries.trace(start.application_id, start.query)
     assert texts(trace) == {("first-0.txt", str(id)) for id in range(4)}
-    with pytest.raises(InvalidQueryError, match=r"of several applications.*name \w+ or another of \w+"):
+    with pytest.raises(
+        InvalidQueryError, match=r"of several applications.*name version 1 and one of \w+, \w+"
+    ):
         chosen(lake, lake.path("t"), "id > 8", is_of_all=True)
 
 
@@ -210,6 +216,54 @@ def ids_with(version: TableVersion, condition: str) -> tuple[set[object], int]:
         for row in rows_of_file(files, version, file, numbers, unlimited).values()
     )
     return {row["id"] for row in rows}, len(matches)
+
+
+def test_a_table_in_s3_is_searched_there(lake: Lake, s3: str, bucket: str) -> None:
+    """With a deletion vector, and a partition whose folder has signs that addresses have, too."""
+    rows = people(0, 10).set_column(2, "p", pa.array(["a b%/c"] * 10))
+    lake.write("first", "t", rows, partition_by=["p"])
+    [file] = lake.files("t")
+    lake.delete("t", file, [3, 7])
+    table = f"{bucket}/lake/t"
+    scheme, _, address = s3.partition("://")
+    system = S3FileSystem(endpoint_override=address, scheme=scheme, region="us-east-1")
+    for path in Path(lake.path("t")).rglob("*"):
+        if path.is_file():
+            key = f"{table.partition('://')[2]}/{path.relative_to(lake.path('t'))}"
+            with system.open_output_stream(key, compression=None) as stream:
+                stream.write(path.read_bytes())
+    version = delta_version(table)
+    assert version.files[0].path == f"{table}{file.removeprefix(lake.path('t'))}"
+    assert ids_with(version, "p = 'a b%/c'")[0] == {0, 1, 2, 4, 5, 6, 8, 9}
+    assert ids_with(version, "id in (2, 3)")[0] == {2}
+    commits = commits_of(FileSystems(), table, 1, unlimited)
+    assert [(commit.version, list(commit.added)) for commit in commits] == [
+        (0, [version.files[0].path]),
+        (1, [version.files[0].path]),
+    ]
+
+
+def test_a_terminal_asks_for_versions_and_histories(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake.write("first", "t", people(0, 4), began=1, alias="hr.t")
+    [file] = lake.files("t")
+    lake.delete("t", file, [2])
+    monkeypatch.setenv("LINEAGE_STORE", str(lake.folder / "flows"))
+    assert main.main(["trace", "hr.t", "--version", "0", "--where", "id = 2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["starts"][0]["application_id"] == "first"
+    assert main.main(["trace", "hr.t", "--where", "id = 2"]) == 3
+    assert "1 that did were deleted" in capsys.readouterr().err
+    assert main.main(["trace", "hr.t", "--where", "id < 3", "--csv"]) == 3
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert main.main(["history", "hr.t", "--version", "0", "--where", "id = 2"]) == 0
+    out = capsys.readouterr().out
+    for word in ("inserted", "deleted", "first", "id = 2"):
+        assert word in out
+    assert main.main(["history", "hr.t", "--where", "id < 3"]) == 3
+    for flags in (["--version", "0"], ["--where", "id = 2", "--version", "0", "--at", "2026-01-01"]):
+        assert main.main(["trace", "hr.t", *flags]) in (1, 2)
+        assert "--version" in capsys.readouterr().err
 
 
 def test_what_is_wrong_is_one_sentence(lake: Lake) -> None:

@@ -35,6 +35,7 @@ class Lake:
         self.folder = folder
         self.store = DeltaFlowStore(folder / "flows")
         self.queries = LineageQueries(self.store, time_budget_s=60)
+        self._jobs: dict[str, Job] = {}
 
     def path(self, table: str) -> str:
         return str(self.folder / table)
@@ -62,7 +63,7 @@ class Lake:
 
     def read(self, application_id: str, table: str, *, began: int) -> None:
         """Another application copies all files of the table to `APPLICATION-N.txt`."""
-        job = Job(application_id, application_id, began)
+        job = self._job(application_id, began)
         files = sorted(self.files(table))
         outputs = self._copies(application_id, files)
         source = job.node("source", "source", dataset=dataset(self.path(table), "delta"))
@@ -92,7 +93,7 @@ class Lake:
     def delete(self, table: str, path: str, rows: Sequence[int]) -> int:
         """Rows of a file by a deletion vector; the version."""
         name = path.removeprefix(f"{self.path(table)}/")
-        *_, added = (added for added in self._added(table) if added["path"] == name)
+        *_, added = (added for added in self._added(table) if unquote(added["path"]) == name)
         data = _deletion_vector(rows)
         vector = {
             "storageType": "i",
@@ -113,7 +114,7 @@ class Lake:
             },
             {
                 "remove": {
-                    "path": name,
+                    "path": added["path"],
                     "dataChange": True,
                     "deletionTimestamp": 0,
                     **({"deletionVector": added["deletionVector"]} if "deletionVector" in added else {}),
@@ -158,7 +159,7 @@ class Lake:
             {"add": added},
         )
         if application_id is not None:
-            job = Job(application_id, application_id, began)
+            job = self._job(application_id, began)
             source = job.node("source", "source", dataset=dataset(self.path(table), "delta"))
             self._tell_partitions(job, source, [path])
             sink = job.node("sink", "identity", [source], dataset=dataset(self.path(table), "delta"))
@@ -212,10 +213,16 @@ class Lake:
 
     # -- what agents tell ---------------------------------------------------------------------------
 
+    def _job(self, application_id: str, began: int) -> Job:
+        """One application may write several times."""
+        if application_id not in self._jobs:
+            self._jobs[application_id] = Job(application_id, application_id, began)
+        return self._jobs[application_id]
+
     def _tell_of_write(
         self, application_id: str, began: int, table: str, files: Sequence[str], alias: str | None
     ) -> None:
-        job = Job(application_id, application_id, began)
+        job = self._job(application_id, began)
         inputs = self._copies(application_id, files)
         source = job.node("source", "source", dataset=dataset(str(self.folder / application_id)))
         self._tell_partitions(job, source, inputs)

@@ -5,6 +5,7 @@ import {
   completed,
   curlLine,
   exampleOf,
+  historyLine,
   kindOf,
   namedColumns,
   suggestionsAt,
@@ -81,6 +82,7 @@ test("types have their kinds and examples", () => {
 test("commands are quoted for a shell", () => {
   expect(commandLine("/data/x y", "a > 1", null, true)).toBe('lineage trace "/data/x y" --where "a > 1" --all');
   expect(commandLine("db.t", "a > 1", "12", false)).toBe('lineage trace db.t --version 12 --where "a > 1"');
+  expect(historyLine("db.t", "a > 1", null)).toBe('lineage history db.t --where "a > 1"');
   const curl = 'curl -G localhost:8080/api/trace --data-urlencode dataset=/data/x --data-urlencode "where=a > 1"';
   expect(curlLine("localhost:8080/", "/data/x", "a > 1", null, false)).toBe(curl);
   expect(curlLine("localhost:8080/", "/data/x", "a > 1", "12", false)).toBe(`${curl} -d version=12`);

@@ -161,6 +161,10 @@ export const commandLine = (dataset: string, where: string, version: string | nu
     ...(all ? ["--all"] : []),
   ].join(" ");
 
+/** The versions of the row of a table, at a terminal. */
+export const historyLine = (table: string, where: string, version: string | null): string =>
+  commandLine(table, where, version, false).replace("lineage trace", "lineage history");
+
 /** The same for curl; `base` is the address of the service. */
 export const curlLine = (base: string, dataset: string, where: string, version: string | null, all: boolean): string =>
   [

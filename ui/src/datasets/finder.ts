@@ -17,6 +17,7 @@ import {
   completed,
   curlLine,
   exampleOf,
+  historyLine,
   namedColumns,
   type Suggestion,
   type Suggestions,
@@ -26,6 +27,8 @@ import { type Matches, matchesOf } from "./matches";
 
 /** Rows at which one trace may start. */
 const MOST_STARTS = 10_000;
+/** The format of tables that keep versions. */
+const TABLE = "delta";
 
 export interface Finder {
   readonly element: HTMLElement;
@@ -139,7 +142,7 @@ export function makeFinder(context: ViewContext, first: DatasetRoute): Finder {
       replace(
         results,
         resultOf(matches, where, route, about),
-        commandsOf(about.path, where, version, matches.total !== 1, context),
+        commandsOf(about, where, version, matches.total !== 1, context),
       );
       context.announce(foundText(matches));
     } catch (error) {
@@ -160,7 +163,7 @@ export function makeFinder(context: ViewContext, first: DatasetRoute): Finder {
       dataset = summary;
       columns = namedColumns(summary.schema, summary.partitions, summary.format);
       condition.placeholder = exampleOf(columns);
-      ofTable.hidden = summary.format !== "delta";
+      ofTable.hidden = summary.format !== TABLE;
       replace(
         helps,
         columns.length === 0 && "The columns are not known yet: use the names of the file's own columns. ",
@@ -277,7 +280,7 @@ const placeOf = ({ path, line, record_id: record }: Choice): string =>
 
 /** The same query for a terminal and for curl. */
 function commandsOf(
-  dataset: string,
+  { path: dataset, format }: DatasetSummary,
   where: string,
   version: string | null,
   isSeveral: boolean,
@@ -291,6 +294,7 @@ function commandsOf(
     h("summary", {}, "The same as a command"),
     line("the command line", commandLine(dataset, where, version, false)),
     line("the line for curl", curlLine(base, dataset, where, version, false)),
+    format === TABLE && line("the command line of the row's history", historyLine(dataset, where, version)),
     isSeveral && [
       h("p", { class: "small soft" }, "For all of these rows:"),
       line("the command line for all", commandLine(dataset, where, version, true)),
