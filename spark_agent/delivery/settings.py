@@ -75,6 +75,12 @@ SETTINGS = (
         "the same session runs the query again for its row; see dataframes.md.",
     ),
     Setting(
+        "spark.lineage.jdbc.keys",
+        "on",
+        "Ask a database once for the primary key of each table that is read, and name its records by it; see "
+        "dataframes.md. `off`: they are known by their places. With `spark.lineage.redact` it is off.",
+    ),
+    Setting(
         _DETAILED,
         "false",
         "Capture the value of every intermediate record, too. `spark.rdd.lineage.detailed` is an older name.",
@@ -187,6 +193,7 @@ class AgentSettings:
     flow_topic: str = contract.FLOW_TOPIC
     dataframes: bool = True
     dataframes_level: str = EAGER
+    jdbc_keys: bool = True
     detailed: bool = False
     on_error: str = "silent"
     is_quiet: bool = False
@@ -257,6 +264,7 @@ def read(conf: Callable[[str, str], str | None], names: Iterable[str] = ()) -> A
         flow_topic=get("spark.lineage.topic.flow"),
         dataframes=is_set("spark.lineage.dataframes"),
         dataframes_level=word("spark.lineage.dataframes.level", LEVELS),
+        jdbc_keys=word("spark.lineage.jdbc.keys", ("on", "off")) == "on" and not redact,
         detailed=is_detailed,
         on_error=word("spark.lineage.onError", ON_ERROR),
         is_quiet=is_set(QUIET),

@@ -70,6 +70,7 @@ class Catalyst:
         self._partition_id = expressions.SparkPartitionID
         self._position = expressions.MonotonicallyIncreasingID
         self._cast = expressions.Cast
+        self._hex = expressions.Hex
         self._literal = expressions.Literal
         self._long = jvm.org.apache.spark.sql.types.DataTypes.LongType
         self._int = jvm.org.apache.spark.sql.types.DataTypes.IntegerType
@@ -273,6 +274,10 @@ class Catalyst:
     def text(self, expression: Expression, time_zone: str | None = None) -> Expression:
         """A value as Spark shows it, cast to a string; times in a time zone."""
         return self._cast(expression, self._string, self._jvm.scala.Option.apply(time_zone), self._mode())
+
+    def hexadecimal(self, expression: Expression) -> Expression:
+        """Bytes as a string of hexadecimal digits."""
+        return self._hex(expression)
 
     def _mode(self) -> Any:
         return getattr(self._cast, "$lessinit$greater$default$4")()

@@ -37,6 +37,7 @@ _CLASSES = {
         "LineageRow",
         "LineageRoundRobin",
         "LineageReads",
+        "LineageRecordKey",
     ),
     "capture": ("TapSpec", "FrameSpec", "KeptRows"),
     "delivery": ("AgentConfig", "ManifestAccumulator"),
@@ -53,6 +54,7 @@ _CLASSES = {
         "IcebergScans",
         "IcebergWrite",
         "QueryEndListener",
+        "TableKeys",
     ),
 }
 _PLAN_CALLBACK = f"{_ROOT}.plan.PlanCallback"
@@ -93,6 +95,7 @@ class Jvm:
         self.iceberg_scans, self.iceberg_writes = classes.IcebergScans(), classes.IcebergWrite
         self.python_functions = classes.PythonFunctions()
         self.call_sites = classes.CallSites
+        self.table_keys = classes.TableKeys()
         self._nil = self.plan_builder.seq(self._empty)
         self.manifests = classes.ManifestAccumulator()
         context._jsc.sc().register(self.manifests)
@@ -176,6 +179,11 @@ class Jvm:
         if sys.byteorder == "little":
             numbers.byteswap()
         return self._classes.KeptRows(is_without, name, self.java_list(paths), numbers.tobytes())
+
+    def record_key(self, config: Any, node: int, columns: Sequence[str], children: Sequence[Any]) -> Any:
+        """A LineageRecordKey: `children` are the id of a row, and the texts of these columns of its key."""
+        names = self.java_list(columns)
+        return self._classes.LineageRecordKey(config, node, names, self.seq(children))
 
     def asks_for_files(self, plan: Any) -> bool:
         """Do expressions of a plan ask which file a row is of?"""

@@ -37,12 +37,31 @@ class Endpoint:
 def of_database(url: str, table: str) -> Endpoint:
     """A table of a database, or a query that the database computes, whose text is not repeated."""
     place, table = address(url), table.strip()
-    if not _NAME.fullmatch(table):
+    if not is_name(table):
         return Endpoint("jdbc", f"{place} {_QUERY}", {"namespace": place, "name": _QUERY, "format": "jdbc"})
     namespace, name = table_name(place, url, table)
     return Endpoint(
         "jdbc", f"{place} {unquoted(table)}", {"namespace": namespace, "name": name, "format": "jdbc"}
     )
+
+
+def is_name(table: str) -> bool:
+    """Is it a name of a table, and not a query?"""
+    return _NAME.fullmatch(table.strip()) is not None
+
+
+def jdbc_options(leaf: Plan, kind: str) -> Any:
+    """The options of Spark's for the table of a database that a scan reads; None where it reads none.
+
+    Not of what a source of version 2 has pushed down into the database that makes other rows.
+    """
+    if kind == "LogicalRelation":
+        relation = leaf.relation()
+        return relation.jdbcOptions() if class_name(relation) == "JDBCRelation" else None
+    if kind == "DataSourceV2ScanRelation":
+        table = leaf.relation().table()
+        return table.jdbcOptions() if class_name(table) == "JDBCTable" else None
+    return None
 
 
 def is_of_files(dataset: dict[str, str] | None) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from spark_agent.driver import partitions
 from spark_agent.sql.catalog_names import name_in_catalog, symlinks, symlinks_in
 from spark_agent.sql.catalyst import Catalyst, Operator
+from spark_agent.sql.database_keys import DatabaseKeys, RecordNames
 from spark_agent.sql.files.text_options import text_options
 from spark_agent.sql.plan_schemas import schema_read
 from spark_agent.sql.rewrite.plan_nodes import UncoveredError
@@ -63,8 +64,15 @@ class RddNodes(Protocol):
 class FileScans:
     """`Scans` of a session."""
 
-    def __init__(self, catalyst: Catalyst, persisted_nodes: PersistedNodes, rdd_nodes: RddNodes) -> None:
+    def __init__(
+        self,
+        catalyst: Catalyst,
+        persisted_nodes: PersistedNodes,
+        rdd_nodes: RddNodes,
+        database_keys: DatabaseKeys,
+    ) -> None:
         self._catalyst = catalyst
+        self._database_keys = database_keys
         self._persisted_nodes = persisted_nodes
         self._rdd_nodes = rdd_nodes
 
@@ -205,6 +213,11 @@ class FileScans:
     def _is_of_folders(self, files: Mapping[str, Any], condition: Expression) -> bool:
         names = self._catalyst.names_read(condition)
         return bool(condition.deterministic()) and set(files["folders"]).issuperset(names)
+
+    def record_names(self, plan: Plan, leaf: Operator, query: Plan) -> RecordNames | None:
+        """How the records of a scan in a query are named, if it reads a database."""
+        is_of_files = leaf.files is not None
+        return None if is_of_files else self._database_keys.names_of(plan, leaf.kind, query)
 
     def published_node(self, plan: Plan, leaf: Operator) -> int | None:
         """The published node whose records a leaf reads, of a persisted plan or of an RDD."""

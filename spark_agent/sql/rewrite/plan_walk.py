@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from spark_agent import contract
 from spark_agent.sql.catalyst import Catalyst, Operator, is_hashable
+from spark_agent.sql.database_keys import RecordNames
 from spark_agent.sql.rewrite.descriptions import described
 from spark_agent.sql.rewrite.plan_nodes import AnotherPartError, PlanNode, PlanNodes, UncoveredError
 from spark_agent.sql.schemas import Schema
@@ -59,6 +60,9 @@ class Taps(Protocol):
         digest: Expression | None = None,
     ) -> Expression: ...
 
+    def record_key(self, node: int, ids: Expression, names: RecordNames) -> Expression:
+        """A condition that is always true, and notes how the record of a row is named."""
+
     def winners(self, nodes: Sequence[int], ids: Ids, key: Expression) -> Expression:
         """A condition that is always true, and notes which rows decide the group of a row."""
 
@@ -90,6 +94,8 @@ class Scans(Protocol):
     def with_row_index(self, plan: Plan, scan: Operator) -> tuple[Plan, Expression] | None: ...
 
     def is_striped(self, scan: Operator) -> bool: ...
+
+    def record_names(self, plan: Plan, leaf: Operator, query: Plan) -> RecordNames | None: ...
 
     def persisted_node(self, plan: Plan, leaf: Operator) -> int | None: ...
 

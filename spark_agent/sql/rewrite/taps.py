@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from spark_agent.sql.database_keys import RecordNames
 from spark_agent.sql.rewrite.plan_nodes import PlanNode
 from spark_agent.sql.rewrite.plan_walk import Ids
 from spark_agent.sql.rewrite.row_paths import calls_python
@@ -59,6 +60,9 @@ class PlanTaps:
         return self._jvm.source(
             self._config, node, row_index, is_striped=is_striped, is_of_branch=is_of_branch, kept=kept
         )
+
+    def record_key(self, node: int, ids: Expression, names: RecordNames) -> Expression:
+        return self._jvm.record_key(self._config, node, names.columns, [ids, *names.texts])
 
     def tap(
         self,

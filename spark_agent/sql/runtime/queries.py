@@ -15,6 +15,7 @@ from spark_agent.driver.callers import Callers
 from spark_agent.driver.sites import Site
 from spark_agent.sql import tables
 from spark_agent.sql.catalyst import Catalyst
+from spark_agent.sql.database_keys import DatabaseKeys
 from spark_agent.sql.files import commands, outputs
 from spark_agent.sql.files.scans import FileScans
 from spark_agent.sql.plan_schemas import schema_given
@@ -82,7 +83,8 @@ class Queries:
             self._fits,
             self._leave_out_frame,
         )
-        self._scans = FileScans(self._catalyst, persisted_nodes, self._rdd_boundary)
+        database_keys = DatabaseKeys(self._catalyst, jvm, is_on=session.settings.jdbc_keys)
+        self._scans = FileScans(self._catalyst, persisted_nodes, self._rdd_boundary, database_keys)
         self._taps = TapFactory(session, jvm)
         self._saves = Saves(self._catalyst)
         self._log_files = LogFiles(session.context)

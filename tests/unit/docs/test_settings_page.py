@@ -57,6 +57,7 @@ def test_the_older_name_of_detailed_is_accepted() -> None:
         ("spark.lineage.onError", "sometimes", "is none of silent, partial, fail; silent is used"),
         ("spark.lineage.explain", "loops", "is none of auto, off; auto is used"),
         ("spark.lineage.dataframes.level", "fast", "is none of eager, lazy; eager is used"),
+        ("spark.lineage.jdbc.keys", "read", "is none of on, off; on is used"),
         ("spark.lineage.dataframes", "maybe", "is neither true nor false; true is used"),
         ("spark.lineage.detailed", "ja", "is neither true nor false; false is used"),
         ("spark.lineage.quiet", "sh", "is neither true nor false; false is used"),

@@ -8,6 +8,7 @@ from typing import Any
 from spark_agent import contract
 from spark_agent.sql import tables
 from spark_agent.sql.catalyst import Operator
+from spark_agent.sql.database_keys import RecordNames
 from spark_agent.sql.rewrite.plan_nodes import PlanNode, UncoveredError
 from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Walk
 from spark_agent.sql.types import Expression, Plan
@@ -49,12 +50,15 @@ def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten
     persisted = walk.scans.persisted_node(plan, leaf)
     parent = walk.scans.rdd_node(plan, leaf) if persisted is None else persisted
     kept = None
+    names = None
     if parent is not None:
         number = parent
         schema = None if persisted is not None else walk.scans.schema(plan, leaf)
         node = walk.nodes.operator(leaf.name, description, [number], made_at=leaf.call_sites, schema=schema)
     else:
-        node = _source(walk, plan, leaf, description, dataset)
+        is_of_rows = leaf.kind != _OF_VERSION_2 or _is_of_rows(walk, plan)
+        names = walk.scans.record_names(plan, leaf, walk.root) if is_of_rows else None
+        node = _source(walk, plan, leaf, description, dataset, names)
         number = node.number
         if leaf.files is not None:
             kept = walk.taps.kept(node, leaf.files["roots"], walk.root)
@@ -79,6 +83,9 @@ def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten
         ids = walk.catalyst.position()
     column = walk.catalyst.alias(ids, f"lineage_{number}")
     numbered = walk.catalyst.project_as(plan, scanned, [column])
+    if names is not None and names.texts:
+        key = walk.taps.record_key(number, column.toAttribute(), names)
+        numbered = walk.catalyst.filter(key, numbered)
     if kept is not None:
         numbered = _kept(walk, numbered, column.toAttribute(), late, has_candidates=kept.hasCandidates())
     return Rewritten(numbered, [(column.toAttribute(), number)], node.number)
@@ -106,13 +113,22 @@ def _kept(
 
 
 def _source(
-    walk: Walk, plan: Plan, leaf: Operator, description: str, dataset: dict[str, Any] | None
+    walk: Walk,
+    plan: Plan,
+    leaf: Operator,
+    description: str,
+    dataset: dict[str, Any] | None,
+    names: RecordNames | None,
 ) -> PlanNode:
     """The node of a scan whose rows have no other node of this application."""
     reason = _NOT_FOLLOWED.get(leaf.kind, "")
     expressions = walk.scans.expressions(plan, leaf)
     if leaf.kind == _OF_VERSION_2 and not _is_of_rows(walk, plan):
-        reason = _OF_SOURCE if dataset is None else _OF_METADATA
+        is_of_iceberg = dataset is not None and dataset["format"] == "iceberg"
+        reason = _OF_METADATA if is_of_iceberg else _OF_SOURCE
+    if names is not None and not names.is_exact:
+        reason = names.reason
+    more = _OF_PLAN.get(leaf.kind, "") if names is None else names.reason
     node = walk.nodes.operator(
         _scan_name(leaf, dataset),
         description,
@@ -122,7 +138,7 @@ def _source(
         relation=contract.SOURCE,
         by_id=True,
         exact=not reason,
-        reason=reason or _OF_PLAN.get(leaf.kind, ""),
+        reason=reason or more,
         expressions=expressions,
         **({} if walk.nodes.is_replaying else walk.scans.about(plan, leaf, dataset)),
     )

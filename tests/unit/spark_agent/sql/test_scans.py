@@ -96,7 +96,7 @@ def rewritten(
         is_of_branch=False,
         root=None,
         catalyst=catalyst,
-        scans=FileScans(catalyst, NONE, NONE),
+        scans=FileScans(catalyst, NONE, NONE, NONE),
         nodes=SimpleNamespace(is_replaying=True, operator=lambda *_, **__: node),
         taps=SimpleNamespace(kept=lambda *_: kept, source=lambda *_, **__: "ids"),
         tapped_subqueries=lambda plan: (plan, []),

@@ -8,7 +8,9 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import lineagemaster.delivery.AgentConfig;
 import lineagemaster.delivery.Json;
+import lineagemaster.delivery.LineageLostException;
 import lineagemaster.delivery.Manifest;
+import lineagemaster.delivery.Sender;
 import org.apache.spark.TaskContext;
 import org.apache.spark.rdd.InputFileBlockHolder;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -97,6 +99,21 @@ public final class ScanPositions {
     return pass;
   }
 
+  /** The partition of the record with this id. */
+  static int partition(long id) {
+    return (int) (id >>> POSITION_BITS);
+  }
+
+  /** The position in it. */
+  static long position(long id) {
+    return id & (1L << POSITION_BITS) - 1;
+  }
+
+  /** The keys of the records of a partition, in the running task. */
+  static RecordKeys keys(AgentConfig config, int node, int partition) {
+    return TaskCapture.part(config, List.of(node, partition), () -> new Passes(config, node, partition)).keys();
+  }
+
   private void enter() {
     if (joinTask != null) {
       joinTask.run();
@@ -153,6 +170,7 @@ public final class ScanPositions {
     private final int node;
     private final int partition;
     private final List<ScanPositions> passes = new ArrayList<>();
+    private RecordKeys keys; // null: its records have none
 
     Passes(AgentConfig config, int node, int partition) {
       this.config = config;
@@ -164,17 +182,35 @@ public final class ScanPositions {
       passes.add(pass);
     }
 
-    @Override
-    public synchronized void report() {
-      manifest(furthest().parts.stream().map(FilePart::jsonWithFile)).sendAsCached(config);
+    synchronized RecordKeys keys() {
+      if (keys == null) {
+        keys = new RecordKeys(config, node, partition, run);
+      }
+      return keys;
     }
 
     @Override
-    public void finish() {}
+    public synchronized void report() {
+      finish();
+      manifest(furthest().parts.stream().map(FilePart::jsonWithFile), 0).sendAsCached(config);
+    }
+
+    @Override
+    public synchronized void finish() {
+      if (keys != null) {
+        keys.finish();
+      }
+    }
 
     @Override
     public synchronized void commit() {
-      config.manifests.add(manifest(furthest().parts.stream().map(FilePart::json)).line());
+      int unconfirmed = keys == null || keys.blockCount() == 0 ? 0 : Sender.of(config).flush(keys.tally());
+      Manifest manifest = manifest(furthest().parts.stream().map(FilePart::json), unconfirmed);
+      if (keys != null && config.failsOnLoss && keys.tally().failedCount() + unconfirmed > 0) {
+        throw new LineageLostException("lineage of partition " + partition + " is incomplete, and "
+            + "spark.lineage.onError=fail: keys of its records are lost; " + keys.tally().problem());
+      }
+      config.manifests.add(manifest.line());
     }
 
     @Override
@@ -189,11 +225,23 @@ public final class ScanPositions {
       return Collections.max(passes, Comparator.comparingLong(pass -> pass.next));
     }
 
-    private Manifest manifest(Stream<String> parts) {
+    private Manifest manifest(Stream<String> parts, int unconfirmed) {
       long rows = furthest().next;
       Manifest manifest = new Manifest(task, run, partition, node, Collections.emptyList()).execution(task);
-      manifest.number("blocks", 0).number("dropped", 0).number("unconfirmed", 0).number("waited_ms", 0);
-      manifest.number("inputs", rows).number("outputs", rows).text("problem", "");
+      manifest.number("inputs", rows).number("outputs", rows);
+      if (keys == null) {
+        manifest.number("blocks", 0).number("dropped", 0).number("unconfirmed", 0).number("waited_ms", 0);
+        manifest.text("problem", "");
+      } else {
+        int dropped = keys.tally().failedCount() + unconfirmed;
+        int spooled = keys.tally().spooledCount();
+        manifest.number("blocks", keys.blockCount()).number("dropped", dropped).number("unconfirmed", unconfirmed);
+        manifest.number("waited_ms", keys.tally().waitedMs()).cut(keys.cutCount());
+        if (spooled > 0) {
+          manifest.number("spooled", spooled).text("host", Sender.host());
+        }
+        manifest.text("problem", dropped == 0 && spooled == 0 ? "" : keys.tally().problem());
+      }
       return manifest.json("parts", parts.collect(Collectors.joining(",", "[", "]")));
     }
   }

@@ -18,7 +18,7 @@ public final class FlowBlock {
   private int source = -1;
   private long baseIn;
   private long baseOut;
-  private final List<Column> columns = new ArrayList<>();
+  private final List<Part> columns = new ArrayList<>();
 
   public FlowBlock(int node, String relation) {
     this.node = node;
@@ -54,6 +54,12 @@ public final class FlowBlock {
     return this;
   }
 
+  /** The column of texts of one type, `str`: the first `count` lengths in bytes, and the texts in UTF-8. */
+  public FlowBlock texts(long[] lengths, int count, byte[] utf8, int size) {
+    columns.add(new Texts(new Column("text", lengths, count, 0), utf8, size));
+    return this;
+  }
+
   /** The message. */
   public byte[] encoded(String applicationId, long run, int partition, int sequence) {
     StringBuilder head = new StringBuilder(300);
@@ -76,15 +82,55 @@ public final class FlowBlock {
     ByteBuffer buffer = ByteBuffer.wrap(message).order(ByteOrder.LITTLE_ENDIAN);
     buffer.put(MARK).put(MAJOR).put(MINOR).putInt(header.length).put(header);
     int offset = buffer.position();
-    for (Column column : columns) {
+    for (Part column : columns) {
       column.write(message, offset);
       offset += column.bytes();
     }
     return message;
   }
 
+  /** A column as the header describes it, and its bytes. */
+  private interface Part {
+    int bytes();
+
+    void describe(StringBuilder head);
+
+    void write(byte[] message, int begin);
+  }
+
+  /** Texts behind their lengths. */
+  private static final class Texts implements Part {
+    private final Column lengths;
+    private final byte[] utf8;
+    private final int size;
+
+    Texts(Column lengths, byte[] utf8, int size) {
+      this.lengths = lengths;
+      this.utf8 = utf8;
+      this.size = size;
+    }
+
+    @Override
+    public int bytes() {
+      return lengths.bytes() + size;
+    }
+
+    @Override
+    public void describe(StringBuilder head) {
+      head.append("{\"name\":\"text\",\"count\":").append(lengths.count).append(",\"bytes\":").append(bytes());
+      head.append(",\"type\":\"plain\",\"types\":[\"str\"],\"width\":").append(lengths.width);
+      head.append(",\"delta\":").append(lengths.isDelta).append('}');
+    }
+
+    @Override
+    public void write(byte[] message, int begin) {
+      lengths.write(message, begin);
+      System.arraycopy(utf8, 0, message, begin + lengths.bytes(), size);
+    }
+  }
+
   /** A column in the narrowest width that holds it. One that never descends is written as differences. */
-  private static final class Column {
+  private static final class Column implements Part {
     private final String name;
     private final long[] values;
     private final int count;
@@ -116,16 +162,19 @@ public final class FlowBlock {
       width = bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : 8;
     }
 
-    int bytes() {
+    @Override
+    public int bytes() {
       return count * width;
     }
 
-    void describe(StringBuilder head) {
+    @Override
+    public void describe(StringBuilder head) {
       head.append("{\"name\":\"").append(name).append("\",\"count\":").append(count).append(",\"bytes\":");
       head.append(bytes()).append(",\"width\":").append(width).append(",\"delta\":").append(isDelta).append('}');
     }
 
-    void write(byte[] message, int begin) {
+    @Override
+    public void write(byte[] message, int begin) {
       if (count == 0) {
         return;
       }

@@ -10,6 +10,7 @@ public final class Manifest {
   private static final SecureRandom RANDOM = new SecureRandom();
 
   private final StringBuilder fields = new StringBuilder();
+  private int cut;
 
   /**
    * @param partition of the node
@@ -26,7 +27,6 @@ public final class Manifest {
     json("action", "null");
     json("overridden", "[]");
     json("counts", "{}");
-    number("cut", 0);
     number("withheld", 0);
   }
 
@@ -62,15 +62,21 @@ public final class Manifest {
     return json(name, Json.quoted(value));
   }
 
+  /** Says how many keys were cut. */
+  public Manifest cut(int count) {
+    cut = count;
+    return this;
+  }
+
   /** A line of JSON for the driver. */
   public String line() {
-    return "{\"type\":\"run\",\"has_client\":true" + fields + "}";
+    return "{\"type\":\"run\",\"has_client\":true" + fields + ",\"cut\":" + cut + "}";
   }
 
   /** Sends it as `run_kept`. Nobody waits for it: if it is lost, results say that the run is not known. */
   public void sendAsCached(AgentConfig config) {
     String event = "{\"version\":" + Json.quoted(config.contractVersion) + ",\"type\":\"run_kept\",\"application_id\":"
-        + Json.quoted(config.applicationId) + ",\"time\":" + System.currentTimeMillis() + fields + "}";
+        + Json.quoted(config.applicationId) + ",\"time\":" + System.currentTimeMillis() + fields + ",\"cut\":" + cut + "}";
     byte[] key = config.applicationId.getBytes(StandardCharsets.UTF_8);
     byte[] message = event.getBytes(StandardCharsets.UTF_8);
     Sender.of(config).send(config.nodeTopic, -1, key, message, new DeliveryTally());
