@@ -15,10 +15,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 __all__ = [
+    "OF_SOURCE",
     "DatasetName",
     "dataset_at",
     "file_format",
     "is_of_files",
+    "is_topic_partition",
+    "kafka_namespace",
     "location_of",
     "normal_name",
     "one_path",
@@ -29,8 +32,10 @@ __all__ = [
 ]
 
 _LOCAL = "file"
+#: The format of what a source of Spark's reads or writes, of which no more is known than its name.
+OF_SOURCE = "datasource"
 #: Formats of what is no file.
-_WITHOUT_FILES = frozenset(("jdbc", "kafka"))
+_WITHOUT_FILES = frozenset(("jdbc", "kafka", OF_SOURCE))
 #: Formats of tables -> that of their data files.
 _OF_DATA_FILES = {
     "delta": "parquet",
@@ -58,6 +63,16 @@ class DatasetName(NamedTuple):
 def is_of_files(format: str) -> bool:
     """Is what has this format a file or a folder?"""
     return format not in _WITHOUT_FILES
+
+
+def kafka_namespace(servers: str) -> str:
+    """Of the topics of these brokers, `host:port` separated by commas: the first one."""
+    return f"kafka://{servers.partition(',')[0].strip()}"
+
+
+def is_topic_partition(path: str) -> bool:
+    """Is it a partition of a topic of Kafka, `kafka://host:port/TOPIC/PARTITION`? Its rows have offsets."""
+    return path.startswith("kafka://")
 
 
 def file_format(format: str) -> str:

@@ -231,6 +231,9 @@ class Catalyst:
         """`value` is as Catalyst holds it, and never leaves the JVM."""
         return self._literal(value, data_type)
 
+    def text_literal(self, text: str) -> Expression:
+        return self._literal.create(text, self._string)
+
     def null(self, data_type: Any) -> Expression:
         return self._literal.create(None, data_type)
 

@@ -152,14 +152,19 @@ class Jvm:
         is_striped: bool = False,
         is_of_branch: bool = False,
         kept: Any = None,
+        topic_place: Sequence[Any] = (),
     ) -> Any:
         """A LineageSource; `row_index` is the expression of a row's index in its file, where there is one.
+
+        `topic_place` are those of offset, topic, partition and servers of a record of Kafka.
 
         `is_of_branch` says that it may be compiled into one piece with a union. With `kept` (`kept_rows`) the
         id of a row that is dropped is negative.
         """
         new = self._branch_source if is_of_branch else self._source
-        return new(config, node, is_striped, kept, self.seq([] if row_index is None else [row_index]))
+        return new(
+            config, node, is_striped, kept, self.seq(topic_place if row_index is None else [row_index])
+        )
 
     def kept_rows(
         self, blocks: Sequence[Mapping[str, Any]], *, is_without: bool, has_candidates: bool = False

@@ -7,13 +7,14 @@ that say where it is.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from spark_agent.contract import dataset_names
-from spark_agent.delivery.database_names import address, table_name, unquoted
+from spark_agent.delivery.database_names import address, table_name, unquoted, without_secrets
 from spark_agent.delivery.log import logger
 from spark_agent.driver import partitions
 from spark_agent.sql.schemas import Schema
@@ -64,9 +65,34 @@ def jdbc_options(leaf: Plan, kind: str) -> Any:
     return None
 
 
+def kafka_servers(leaf: Plan, kind: str) -> str | None:
+    """The brokers that a scan of Kafka reads from; None of another one, or where they are not known."""
+    options = _safely(lambda plan: _kafka_options(plan, kind), leaf) or {}
+    return options.get("kafka.bootstrap.servers")
+
+
+def _kafka_options(leaf: Plan, kind: str) -> dict[str, str] | None:
+    if kind == "LogicalRelation":
+        relation = leaf.relation()
+        if class_name(relation) != "KafkaRelation":
+            return None
+        # Kafka's source keeps them to itself.
+        field = relation.getClass().getDeclaredField("sourceOptions")
+        field.setAccessible(True)
+        return _texts(field.get(relation))
+    if kind == "DataSourceV2ScanRelation" and class_name(leaf.relation().table()) == "KafkaTable":
+        return _texts(leaf.relation().options())
+    return None
+
+
 def is_of_files(dataset: dict[str, str] | None) -> bool:
     """Is it a folder of files, whose rows people can be shown?"""
     return dataset is not None and dataset_names.is_of_files(dataset["format"])
+
+
+def has_numbered_rows(dataset: dict[str, str] | None) -> bool:
+    """Has each of its records a number in a file, or an offset in a partition of a topic?"""
+    return is_of_files(dataset) or (dataset is not None and dataset["format"] == "kafka")
 
 
 def read_by(leaf: Plan) -> Endpoint:
@@ -103,11 +129,13 @@ def class_name(of: Any) -> str:
 
 def _read_by(leaf: Plan) -> Endpoint | None:
     kind = class_name(leaf)
+    if kafka := _kafka_options(leaf, kind):
+        return of_options("kafka", kafka)
     if kind == "LogicalRelation":
         return _of_relation(leaf.relation())
     if kind in ("DataSourceV2Relation", "DataSourceV2ScanRelation"):
         relation = leaf if kind == "DataSourceV2Relation" else leaf.relation()
-        return _of_table(relation.table())
+        return _of_table(relation.table(), relation)
     if kind == "StreamingRelation":
         source = leaf.dataSource()
         return of_options(str(source.className()), _texts(source.options()))
@@ -140,17 +168,36 @@ def of_files(format: str, path: str) -> Endpoint:
     return Endpoint(format.lower(), path, partitions.dataset(path, format.lower()))
 
 
-def _of_table(table: Any) -> Endpoint:
-    """A table of a source of version 2. Where it says in which folder its files are, that is its name."""
+#: Tables of version 2 that are folders of files, and one that is nothing.
+_UNNAMED = frozenset(
+    ("AvroTable", "CSVTable", "JsonTable", "NoopTable$", "OrcTable", "ParquetTable", "TextTable", "XmlTable")
+)
+
+
+def _of_table(table: Any, relation: Any) -> Endpoint:
+    """A table of a source of version 2. Where it says in which folder its files are, that is its name.
+
+    Others are named by their catalog, or as the source itself names them.
+    """
     if class_name(table) == "JDBCTable":
         options = table.jdbcOptions()
         return of_database(str(options.url()), str(options.tableOrQuery()))
-    name, properties = str(table.name()), table.properties()
+    name, properties = without_secrets(str(table.name())), table.properties()
     location = properties.get("location") if properties is not None else None
     if location is None:
-        return Endpoint("table", name)
+        is_named = class_name(table) not in _UNNAMED
+        return Endpoint("table", name, _in_catalog(relation, class_name(table), name) if is_named else None)
     format = str(properties.get("provider") or "table")
     return Endpoint("table", name, partitions.dataset(str(location), format))
+
+
+def _in_catalog(relation: Any, source: str, name: str) -> dict[str, str]:
+    """The dataset of a table without files: its catalog and its name there, if it is in one."""
+    catalog, identifier = relation.catalog(), relation.identifier()
+    if catalog.isDefined() and identifier.isDefined():
+        source, identifier = str(catalog.get().name()), identifier.get()
+        name = ".".join([*map(str, identifier.namespace()), str(identifier.name())])
+    return {"namespace": source, "name": name, "format": dataset_names.OF_SOURCE}
 
 
 #: The options that say where a source is. Others are never looked at: they may be secrets.
@@ -162,6 +209,7 @@ _LOCATING_OPTIONS = (
     "topic",
     "subscribe",
     "subscribePattern",
+    "assign",
     "kafka.bootstrap.servers",
 )
 
@@ -188,14 +236,15 @@ def of_options(source: str, options: Mapping[str, str]) -> Endpoint:
         dataset = partitions.dataset(path, format)
         return Endpoint(format, dataset_names.location_of(dataset), dataset)
     topic = values.get("topic") or values.get("subscribe") or values.get("subscribepattern")
-    if topic and "kafka" in source.lower():
-        return of_topic(values.get("kafka.bootstrap.servers", ""), topic)
+    if "kafka" in source.lower():
+        topic = topic or ",".join(json.loads(values.get("assign", "{}")))
+        return of_topic(values.get("kafka.bootstrap.servers", ""), topic) if topic else Endpoint("kafka")
     return Endpoint(format)
 
 
 def of_topic(servers: str, topic: str) -> Endpoint:
     """A topic of Kafka."""
-    dataset = {"namespace": f"kafka://{servers.partition(',')[0]}", "name": topic, "format": "kafka"}
+    dataset = {"namespace": dataset_names.kafka_namespace(servers), "name": topic, "format": "kafka"}
     return Endpoint("kafka", topic, dataset)
 
 
@@ -206,7 +255,7 @@ def _written_by(command: Plan) -> Endpoint | None:
     if kind in TABLE_WRITES:
         table = command.table()
         return (
-            _of_table(table.table())
+            _of_table(table.table(), table)
             if class_name(table) == "DataSourceV2Relation"
             else Endpoint(str(table.name()))
         )

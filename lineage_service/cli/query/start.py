@@ -15,6 +15,7 @@ from lineage_service.newest_application import LAST, NoApplicationError
 from lineage_service.queries import ALL_COLUMNS, Queries, column_names
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import location_text
+from spark_agent.contract.dataset_names import is_topic_partition
 
 if TYPE_CHECKING:
     from lineage_service.tracing.query.service import LineageQueries
@@ -125,10 +126,15 @@ def start_of(text: str | None, key: str | None, node: str | None) -> dict[str, A
 
 
 def line_of_file(text: str) -> tuple[str, int | None]:
-    """The path and the row of FILE:LINE; of a path alone, None. Raises InvalidQueryError."""
+    """The path and the row of FILE:LINE; of a path alone, None. Raises InvalidQueryError.
+
+    Records of a partition of a topic have offsets, which count from 0.
+    """
     path, _, line = text.rpartition(":")
     if not (path and line.isascii() and line.isdigit()) or is_there(text):
         return _whole(text), None
+    if is_topic_partition(path):
+        return path, int(line)
     if int(line) < 1:
         raise InvalidQueryError(f"{text}: lines count from 1")
     return _whole(path), int(line) - 1

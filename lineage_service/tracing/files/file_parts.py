@@ -18,6 +18,7 @@ from lineage_service.tracing.model.elements import TopologyNode
 from spark_agent.contract.dataset_names import file_format, one_path
 
 __all__ = [
+    "AVRO",
     "CSV_WITH_HEADER",
     "JSON",
     "LINES",
@@ -38,11 +39,11 @@ __all__ = [
 ]
 
 TEXT, CSV_WITH_HEADER, JSON = "text", "csv+header", "json"
-PARQUET, ORC = "parquet", "orc"
+PARQUET, ORC, AVRO = "parquet", "orc", "avro"
 #: Formats of lines. Of those but text, lines that are blank are no rows, and a header is none.
 LINES = frozenset((TEXT, "csv", CSV_WITH_HEADER, JSON))
 #: Formats of rows that only have numbers.
-NUMBERED = frozenset((PARQUET, ORC, "avro"))
+NUMBERED = frozenset((PARQUET, ORC, AVRO, "xml"))
 #: Of these all rows of a partition are records, in their order.
 _IN_ORDER = NUMBERED - {PARQUET}
 #: With a host or none. What follows is a path, whatever stands in it: no name ends at its # or ?.

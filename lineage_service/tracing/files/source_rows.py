@@ -11,9 +11,9 @@ from datetime import datetime, timezone
 from functools import partial
 
 from lineage_service.lineage import SourceRow
-from lineage_service.tracing.files import columnar_rows, whole_files
+from lineage_service.tracing.files import avro_blocks, columnar_rows, whole_files
 from lineage_service.tracing.files.decompression import Check
-from lineage_service.tracing.files.file_parts import FilePart, by_part, first_record
+from lineage_service.tracing.files.file_parts import AVRO, FilePart, by_part, first_record
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import FileState, UnreadableError
 from lineage_service.tracing.files.row_columns import ColumnRequest
@@ -21,6 +21,7 @@ from lineage_service.tracing.files.row_ends import shown, shown_text
 from lineage_service.tracing.files.row_formats import RowFormat, row_format_of
 from lineage_service.tracing.files.shown_columns import TextColumns, shown_columns
 from lineage_service.tracing.model.elements import PartitionInfo, TopologyNode
+from spark_agent.contract.dataset_names import is_topic_partition
 
 __all__ = ["SourceRows", "change_of"]
 
@@ -32,6 +33,7 @@ _NO_TEXT = {
     "hadoop": "a file of a Hadoop format (such as a SequenceFile) holds no rows of text",
 }
 _ELSE_VALUES = ": run the job with --conf spark.lineage.detailed=true to see its records' values"
+_OF_TOPIC = "a record of Kafka is known by its offset, and topics are not read here"
 _NO_ROW = "the file has no such row: put the one back that the job read"
 
 
@@ -80,7 +82,7 @@ class SourceRows:
                 source_rows = of_part(format, part, info, numbers.values(), check)
                 if columns is not None:
                     source_rows = self._text_columns.added(format, node, source_rows, columns, check)
-            elif format.is_columnar and part.row is not None:
+            elif (format.is_columnar or format.name == AVRO) and part.row is not None:
                 name = format.name
                 source_rows = self._in_columns(name, part.path, info, numbers.values(), check, columns)
             else:
@@ -141,7 +143,10 @@ class SourceRows:
             changed = change_of(self._files.state(path), info)
             show = partial(shown_columns, path, columns)
             names = columns.names if columns is not None and not columns.has_text else None
-            values_of_rows = columnar_rows.read_rows(self._files, format, path, rows, check, show, names)
+            if format == AVRO:
+                values_of_rows = avro_blocks.read_rows(self._files, path, rows, check, show)
+            else:
+                values_of_rows = columnar_rows.read_rows(self._files, format, path, rows, check, show, names)
         except UnreadableError as error:
             return {row: _row(path, row, None, str(error)) for row in rows}
         source_rows = {}
@@ -195,6 +200,8 @@ class SourceRows:
         return rows
 
     def _about_no_text(self, node: TopologyNode, path: str, info: PartitionInfo) -> str:
+        if is_topic_partition(path):
+            return _OF_TOPIC
         format = node.dataset.format if node.dataset is not None else "hadoop"
         warning = _NO_TEXT.get(format, f"a file of the format {format} holds no rows of text") + _ELSE_VALUES
         try:
@@ -251,7 +258,8 @@ def _is_utf8(row: bytes) -> bool:
 
 
 def _row(path: str, row: int, text: str | None, warning: str | None) -> SourceRow:
-    return SourceRow(path=path, row=row, line=row + 1, text=text, warning=warning)
+    line = row if is_topic_partition(path) else row + 1
+    return SourceRow(path=path, row=row, line=line, text=text, warning=warning)
 
 
 def change_of(state: FileState, info: PartitionInfo) -> str | None:

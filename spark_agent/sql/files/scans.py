@@ -3,7 +3,7 @@
 A Parquet file knows the index of each row, so a filter may be pushed into its scan: ids are made of what is
 left. A replay that drops rows does not push what might fail on one of them. Elsewhere a row is known by its
 order in the scan, so nothing may be left out before rows are numbered, but whole partitions of the data. Of
-ORC the stripes before a split say how many rows there are.
+ORC the stripes before a split say how many rows there are, of Avro the blocks.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from spark_agent.contract import dataset_names
 from spark_agent.driver import partitions
+from spark_agent.sql import tables
 from spark_agent.sql.catalog_names import name_in_catalog, symlinks, symlinks_in
 from spark_agent.sql.catalyst import Catalyst, Operator
 from spark_agent.sql.database_keys import DatabaseKeys, RecordNames
@@ -32,7 +34,7 @@ _FORMATS = {
     "DeltaParquetFileFormat": "delta",
 }
 #: Files of these formats know the index of each row, or how many rows are before a split.
-_INDEXED, _STRIPED = frozenset(("parquet", "delta")), frozenset(("orc", "delta"))
+_INDEXED, _STRIPED = frozenset(("parquet", "delta")), frozenset(("orc", "avro", "delta"))
 #: A scan of a table of a source of version 2.
 OF_TABLE = "DataSourceV2ScanRelation"
 #: Options that do not change what a column of a row is, whatever they say.
@@ -214,6 +216,21 @@ class FileScans:
         names = self._catalyst.names_read(condition)
         return bool(condition.deterministic()) and set(files["folders"]).issuperset(names)
 
+    def topic_place(self, plan: Plan, leaf: Operator) -> list[Expression]:
+        """Of a record of Kafka: its offset, topic and partition, and the servers; else none."""
+        if leaf.files is not None:
+            return []
+        servers = tables.kafka_servers(plan, leaf.kind)
+        if servers is None:
+            return []
+        columns = dict(
+            zip(self._catalyst.names(plan.output()), self._catalyst.items(plan.output()), strict=True)
+        )
+        if not columns.keys() >= {"offset", "topic", "partition"}:
+            return []
+        place = [columns[name] for name in ("offset", "topic", "partition")]
+        return [*place, self._catalyst.text_literal(dataset_names.kafka_namespace(servers))]
+
     def record_names(self, plan: Plan, leaf: Operator, query: Plan) -> RecordNames | None:
         """How the records of a scan in a query are named, if it reads a database."""
         is_of_files = leaf.files is not None
@@ -250,7 +267,14 @@ def _is_strict(files: Mapping[str, Any]) -> bool:
 
 
 def unlike_lines(format: str, options: Mapping[str, str]) -> str:
-    """Why the records of a text format are not its lines; empty where they are."""
+    """Why the records of a text format are not its lines; empty where they are.
+
+    Of XML, why they are not its elements in their order.
+    """
+    if format == "xml":
+        if options.get("mode", "").lower() == "dropmalformed":
+            return "without malformed rows"
+        return "of lines" if options.get("multiline", "true").lower() == "false" else ""
     if format not in ("text", "csv", "csv+header", "json"):
         return ""
     if options.get("wholetext" if format == "text" else "multiline", "false").lower() == "true":

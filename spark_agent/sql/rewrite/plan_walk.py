@@ -46,8 +46,12 @@ class Taps(Protocol):
         *,
         is_striped: bool,
         is_of_branch: bool,
+        topic_place: Sequence[Expression] = (),
     ) -> Expression:
-        """The id of each row; with `kept` that of a row which is dropped is negative."""
+        """The id of each row; with `kept` that of a row which is dropped is negative.
+
+        `topic_place`: offset, topic, partition and servers of a record of Kafka.
+        """
 
     def tap(
         self,
@@ -94,6 +98,8 @@ class Scans(Protocol):
     def with_row_index(self, plan: Plan, scan: Operator) -> tuple[Plan, Expression] | None: ...
 
     def is_striped(self, scan: Operator) -> bool: ...
+
+    def topic_place(self, plan: Plan, leaf: Operator) -> list[Expression]: ...
 
     def record_names(self, plan: Plan, leaf: Operator, query: Plan) -> RecordNames | None: ...
 

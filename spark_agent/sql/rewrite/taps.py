@@ -56,9 +56,16 @@ class PlanTaps:
         *,
         is_striped: bool,
         is_of_branch: bool,
+        topic_place: Sequence[Expression] = (),
     ) -> Expression:
         return self._jvm.source(
-            self._config, node, row_index, is_striped=is_striped, is_of_branch=is_of_branch, kept=kept
+            self._config,
+            node,
+            row_index,
+            is_striped=is_striped,
+            is_of_branch=is_of_branch,
+            kept=kept,
+            topic_place=topic_place,
         )
 
     def record_key(self, node: int, ids: Expression, names: RecordNames) -> Expression:

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from spark_agent import contract
 from spark_agent.driver import partitions
 from spark_agent.sql.rewrite.plan_nodes import PlanNode
-from spark_agent.sql.tables import is_of_files
+from spark_agent.sql.tables import has_numbered_rows
 
 #: Of the partitions of one event: a broker takes 900,000.
 _MOST_BYTES = 800_000
@@ -34,11 +34,11 @@ class FilePartitions:
         self._scans.update(
             (node.number, node.dataset["format"])
             for node in nodes
-            if node.kind == "source" and node.dataset is not None and is_of_files(node.dataset)
+            if node.kind == "source" and node.dataset is not None and has_numbered_rows(node.dataset)
         )
 
     def has_files(self, node: int) -> bool:
-        """Is it a scan of files?"""
+        """Is it a scan of files, or of topics, whose records are known by their offsets?"""
         return node in self._scans
 
     def scanned(self, node: int, split: int, parts: list[dict[str, Any]]) -> None:
@@ -70,7 +70,7 @@ def described_parts(parts: Iterable[dict[str, Any]], *, is_escaped: bool = True)
         fields = {"path": path, "start": part["start"], "length": part["length"], "first": part["first"]}
         if "row" in part:
             fields["row"] = part["row"]
-        described.append({**fields, **partitions.status(path)})
+        described.append(fields if part["start"] is None else {**fields, **partitions.status(path)})
     return described
 
 

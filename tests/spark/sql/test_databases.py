@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession, functions
+from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from lineage_service.queries import RecordQuery
 from tests.support.spark.application import Application, messages_of, run_application
@@ -16,7 +17,7 @@ SECRET = "Hush9-in-the-url"
 DRIVER = "org.apache.derby.iapi.jdbc.AutoloadedDriver"
 URL = f"jdbc:derby:memory:keys;create=true;user=app;password={SECRET}"
 CATALOG = "spark_sql_catalog_db"
-CONF = {
+CONF: Any = {
     CATALOG: "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
     f"{CATALOG}_url": URL,
     f"{CATALOG}_driver": DRIVER,
@@ -34,6 +35,25 @@ STATEMENTS = (
     "insert into log values (1, 'x'), (1, 'x')",
 )
 TOWNS = [0, 1, 2, 3]
+
+
+class Numbers(DataSource):
+    """A source of version 2 in Python."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "numbers"
+
+    def schema(self) -> str:
+        return "number int"
+
+    def reader(self, schema: Any) -> DataSourceReader:
+        return NumbersReader()
+
+
+class NumbersReader(DataSourceReader):
+    def read(self, partition: Any) -> Any:
+        return iter([(1,), (2,)])
 
 
 def job(context: SparkContext, folder: Path) -> list[str]:
@@ -64,6 +84,8 @@ def job(context: SparkContext, folder: Path) -> list[str]:
     table("men").write.csv(f"{folder}/men")
     table("(select id from people where town = 1) of_town").write.csv(f"{folder}/of_query")
     spark.table("db.APP.PEOPLE").where("town = 2 and id > 30").write.csv(f"{folder}/of_catalog")
+    spark.dataSource.register(Numbers)
+    spark.read.format("numbers").load().write.csv(f"{folder}/of_python")
     half = people.where("id < 80").select("id")
     half.union(table("people").where("id >= 80").select("id")).coalesce(1).write.csv(f"{folder}/united")
     return reasons(context)
@@ -112,11 +134,15 @@ def keys_of(application: Application, path: Path, row: int) -> set[str | None]:
     return {record.key for node in trace.nodes if node.name.endswith("jdbc") for record in node.records}
 
 
-def source_of(application: Application, folder: Path) -> Any:
+def source_of(application: Application, folder: Path, kind: str = "Scan jdbc") -> Any:
     """The node of the database that an output was made of."""
     path, row, _ = rows(folder)[0]
     trace = application.trace(direction="backward", path=str(path), row=row)
-    [source] = [node for node in trace.nodes if node.kind == "source"]
+    graph = application.questions.graph(application.application_id)
+    ids = {node.node_id for node in trace.nodes if node.kind == "source"}
+    [source] = [
+        node for node in graph.nodes if node.node_id in ids and kind in f"{node.name} {node.description}"
+    ]
     return source
 
 
@@ -146,7 +172,7 @@ def test_a_key_of_several_columns_names_them_in_the_order_of_the_key(
     assert len(written) == len(PARTS)
     [source] = nodes_of(application, "PARTS")
     records = application.questions.records(application.application_id, records_of(source)).records
-    assert sorted(record.key for record in records) == sorted(
+    assert sorted(str(record.key) for record in records) == sorted(
         "PART={},order={}".format(part.replace("\\", "\\\\").replace(",", "\\,"), order)
         for order, part, _ in PARTS
     )
@@ -202,6 +228,15 @@ def test_what_names_records_is_said(
     [source] = [node for node in trace.nodes if node.kind == "source" and node.name == "Scan jdbc"]
     assert reason in source.reason
     assert trace.exact is is_exact
+
+
+def test_a_source_of_version_2_is_named(application: Application, folder: Path) -> None:
+    source = source_of(application, folder / "of_python", kind="numbers")
+    assert source.dataset.format == "datasource"
+    assert "numbers" in source.dataset.name
+    assert source.exact
+    source = source_of(application, folder / "of_catalog", kind="PEOPLE")
+    assert (source.dataset.format, source.dataset.name) == ("jdbc", "APP.PEOPLE")
 
 
 def test_no_message_has_the_password(application: Application, kafka: Any) -> None:

@@ -38,15 +38,7 @@ def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten
     walk.interleaved += walk.scans.is_interleaved(leaf)
     if walk.interleaved > 1:
         raise UncoveredError("more than one bucketed table in a query")
-    description, dataset = walk.scans.describe(leaf, pushed)
-    if leaf.files is None and leaf.kind in _OF_TABLES:
-        # Of other sources of version 2 only the folder is known, not what their tasks read there.
-        of_table = walk.scans.describe_table(plan) if leaf.kind == _OF_VERSION_2 else None
-        endpoint = tables.read_by(plan)
-        description = endpoint.description
-        dataset = endpoint.dataset if leaf.kind == "LogicalRelation" else None
-        if of_table is not None:
-            description, dataset = of_table
+    description, dataset = _described(walk, plan, leaf, pushed)
     persisted = walk.scans.persisted_node(plan, leaf)
     parent = walk.scans.rdd_node(plan, leaf) if persisted is None else persisted
     kept = None
@@ -78,6 +70,7 @@ def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten
             kept,
             is_striped=walk.scans.is_striped(leaf),
             is_of_branch=walk.is_of_branch,
+            topic_place=walk.scans.topic_place(plan, leaf),
         )
     else:
         ids = walk.catalyst.position()
@@ -89,6 +82,21 @@ def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten
     if kept is not None:
         numbered = _kept(walk, numbered, column.toAttribute(), late, has_candidates=kept.hasCandidates())
     return Rewritten(numbered, [(column.toAttribute(), number)], node.number)
+
+
+def _described(
+    walk: Walk, plan: Plan, leaf: Operator, pushed: Sequence[Expression]
+) -> tuple[str, dict[str, Any] | None]:
+    """Text and dataset of a scan."""
+    if leaf.files is not None or leaf.kind not in _OF_TABLES:
+        return walk.scans.describe(leaf, pushed)
+    of_table = walk.scans.describe_table(plan) if leaf.kind == _OF_VERSION_2 else None
+    if of_table is not None:
+        return of_table
+    endpoint = tables.read_by(plan)
+    # Of other sources of version 2 only the folder is known, not what their tasks read there.
+    is_named = leaf.kind == "LogicalRelation" or not tables.is_of_files(endpoint.dataset)
+    return endpoint.description, endpoint.dataset if is_named else None
 
 
 def _parted(
@@ -124,7 +132,7 @@ def _source(
     reason = _NOT_FOLLOWED.get(leaf.kind, "")
     expressions = walk.scans.expressions(plan, leaf)
     if leaf.kind == _OF_VERSION_2 and not _is_of_rows(walk, plan):
-        is_of_iceberg = dataset is not None and dataset["format"] == "iceberg"
+        is_of_iceberg = dataset is not None and dataset["format"].startswith("iceberg")
         reason = _OF_METADATA if is_of_iceberg else _OF_SOURCE
     if names is not None and not names.is_exact:
         reason = names.reason

@@ -25,6 +25,8 @@ public final class ScanPositions {
   private final long base;
   private final boolean isByRow;
   private final boolean isStriped;
+  private UTF8String topic; // of Kafka, where rows are its records
+  private int topicPartition = -1;
   private UTF8String path; // Spark makes a new one for each file block, so the very object tells them apart
   private long shift; // position = row index + shift, in the current part
   private long next; // the first position that is free
@@ -37,16 +39,27 @@ public final class ScanPositions {
   /** The rows that the pass has read of one block of a file. */
   private static final class FilePart {
     private final String path;
-    private final long start;
+    private final long start; // -1: it is no file
     private final long length;
     private final long firstPosition;
     private final boolean isStriped;
     private long firstRow; // -1: not known (yet)
 
     FilePart(String path, long firstPosition, long firstRow, boolean isStriped) {
+      this(path, InputFileBlockHolder.getStartOffset(), InputFileBlockHolder.getLength(), firstPosition, firstRow,
+          isStriped);
+    }
+
+    /** The records of a partition of a topic, which have offsets. */
+    FilePart(String path, long firstPosition, long firstOffset) {
+      this(path, -1, -1, firstPosition, firstOffset, false);
+    }
+
+    private FilePart(
+        String path, long start, long length, long firstPosition, long firstRow, boolean isStriped) {
       this.path = path;
-      this.start = InputFileBlockHolder.getStartOffset();
-      this.length = InputFileBlockHolder.getLength();
+      this.start = start;
+      this.length = length;
       this.firstPosition = firstPosition;
       this.firstRow = firstRow;
       this.isStriped = isStriped;
@@ -63,13 +76,23 @@ public final class ScanPositions {
       return "{\"path\":" + Json.quoted(file.path) + rows() + file.sizeAndTime() + "}";
     }
 
+    private static long rowsBefore(String path, long start) {
+      if (path.endsWith(ParquetGroups.ENDING)) {
+        return ParquetGroups.rowsBefore(path, start);
+      }
+      if (path.endsWith(AvroBlocks.ENDING)) {
+        return AvroBlocks.rowsBefore(path, start);
+      }
+      long rows = OrcStripes.rowsBefore(path, start);
+      return rows < 0 ? AvroBlocks.rowsBefore(path, start) : rows; // which may have any name
+    }
+
     private String rows() {
       if (firstRow < 0 && isStriped) {
-        firstRow = path.endsWith(ParquetGroups.ENDING)
-            ? ParquetGroups.rowsBefore(path, start)
-            : OrcStripes.rowsBefore(path, start);
+        firstRow = rowsBefore(path, start);
       }
-      String text = ",\"start\":" + start + ",\"length\":" + length + ",\"first\":" + firstPosition;
+      String bytes = start < 0 ? ",\"start\":null,\"length\":null" : ",\"start\":" + start + ",\"length\":" + length;
+      String text = bytes + ",\"first\":" + firstPosition;
       return firstRow < 0 ? text : text + ",\"row\":" + firstRow;
     }
   }
@@ -137,6 +160,24 @@ public final class ScanPositions {
     long position = row + shift;
     next = position + 1;
     return id(position);
+  }
+
+  /**
+   * The id of the record at this offset of a partition of a topic of Kafka.
+   *
+   * @param servers what the name of the topic stands behind
+   */
+  public long at(long offset, UTF8String topic, int topicPartition, UTF8String servers) {
+    if (topicPartition != this.topicPartition || !topic.equals(this.topic)) {
+      enter();
+      this.topic = topic.clone(); // Spark writes the next row over it
+      this.topicPartition = topicPartition;
+      shift = next - offset;
+      parts.add(new FilePart(servers + "/" + topic + "/" + topicPartition, next, offset));
+    }
+    long position = offset + shift;
+    next = position + 1;
+    return base + position;
   }
 
   private long id(long position) {

@@ -1,6 +1,7 @@
 package lineagemaster.expression;
 
 import java.util.List;
+import java.util.StringJoiner;
 import lineagemaster.capture.KeptRows;
 import lineagemaster.capture.ScanPositions;
 import lineagemaster.delivery.AgentConfig;
@@ -13,16 +14,19 @@ import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
 import org.apache.spark.sql.catalyst.expressions.codegen.FalseLiteral$;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.unsafe.types.UTF8String;
 import scala.collection.Seq;
 
 /**
  * The id of each row of a scan: `partition << 33 | position`. It stands in a projection directly over the scan. Its
  * child, if it has one, is the row's index in its file: then the position says which row it is, even where a pushed
  * filter left out some. Of files of stripes (ORC) it finds out how many rows are before the split, where that can be
- * known. In a replay that `kept` restricts, the id of a row that is dropped is negative.
+ * known. Of Kafka there are
+ * four children: offset, topic and partition of the record, and the servers. In a replay that `kept` restricts, the id of a row that is dropped is negative.
  */
 public abstract class SourceExpression extends PinnedExpression {
   private static final long serialVersionUID = 1;
+  private static final int OF_TOPIC = 4;
 
   final AgentConfig config;
   final int node;
@@ -90,6 +94,10 @@ public abstract class SourceExpression extends PinnedExpression {
   @Override
   public Object eval(InternalRow row) {
     Object index = children.isEmpty() ? null : children.head().eval(row);
+    if (children.size() == OF_TOPIC && index != null) {
+      return positions.at((Long) index, (UTF8String) children.apply(1).eval(row),
+          (Integer) children.apply(2).eval(row), (UTF8String) children.apply(3).eval(row));
+    }
     return index == null ? positions.next() : positions.at((Long) index);
   }
 
@@ -112,7 +120,13 @@ public abstract class SourceExpression extends PinnedExpression {
     if (!children.isEmpty()) {
       ExprCode rowIndex = children.head().genCode(context);
       before = rowIndex.code();
-      call = rowIndex.isNull() + " ? " + call + " : " + positions + ".at(" + rowIndex.value() + ")";
+      StringJoiner place = new StringJoiner(", ", ".at(", ")").add(rowIndex.value().toString());
+      for (int i = 1; i < children.size(); i++) {
+        ExprCode child = children.apply(i).genCode(context);
+        before = before.$plus(child.code());
+        place.add(child.value().toString());
+      }
+      call = rowIndex.isNull() + " ? " + call + " : " + positions + place;
     }
     Block code = code("final long " + result.value() + " = " + call + ";\n");
     return result.copy(before.$plus(code), FalseLiteral$.MODULE$, result.value());

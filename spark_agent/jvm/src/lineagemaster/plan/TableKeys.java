@@ -60,8 +60,7 @@ public final class TableKeys {
   }
 
   private static String ask(JDBCOptions options) throws SQLException {
-    Connection connection =
-        (Connection) JdbcDialects.get(options.url()).createConnectionFactory(options).apply(-1);
+    Connection connection = JdbcDialects.get(options.url()).createConnectionFactory(options).apply(-1);
     try {
       return primaryKey(connection, options.tableOrQuery());
     } finally {
