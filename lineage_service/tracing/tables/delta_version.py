@@ -34,6 +34,10 @@ __all__ = ["delta_version"]
 
 _PHYSICAL = "delta.columnMapping.physicalName"
 _DELETION_VECTORS = "deletionVectors"
+#: The last time that there is a name for: the end of the year 9999.
+_LATEST_MS = 253_402_300_799_000
+#: Characters of a library's message.
+_MOST_SAID = 200
 _TRACKING, _ROW_IDS = "delta.enableRowTracking", "delta.rowTracking.materializedRowIdColumnName"
 
 
@@ -75,21 +79,28 @@ def delta_version(table: str, version: int | None = None, at: int | None = None)
 
 def _opened(table: str, version: int | None) -> DeltaTable:
     try:
-        return DeltaTable(table, version=version)
+        delta = DeltaTable(table)
     except (DeltaError, ValueError, OSError) as error:
-        if version is None:
-            raise _unreadable(table, error) from error
-    newest = _opened(table, None).version()  # which raises where it is not the version that is wrong
+        raise _unreadable(table, error) from error
+    newest = delta.version()
+    if version is None or version == newest:
+        return delta
+    # The library itself would look for each version up to one that is not there yet.
     if version > newest:
         raise NotFoundError(f"{table} has no version {version}: the newest is {newest}")
-    raise NotFoundError(
-        f"version {version} of {table} can no longer be read, since its log was cleaned up: ask for a later "
-        f"one, up to {newest}"
-    )
+    try:
+        delta.load_as_version(version)
+    except (DeltaError, ValueError, OSError) as error:
+        said = " ".join(str(error).split())[:_MOST_SAID]
+        raise NotFoundError(
+            f"version {version} of {table} cannot be read ({said}): if its log was cleaned up, ask for a "
+            f"later one, up to {newest}"
+        ) from error
+    return delta
 
 
 def _go_back(delta: DeltaTable, table: str, at: int) -> None:
-    when = datetime.fromtimestamp(at / 1000, timezone.utc)
+    when = datetime.fromtimestamp(min(at, _LATEST_MS) / 1000, timezone.utc)
     first = min((commit["timestamp"] for commit in delta.history() if "timestamp" in commit), default=None)
     if first is not None and at < first:
         began = datetime.fromtimestamp(first / 1000, timezone.utc).isoformat(" ", "seconds")
@@ -101,7 +112,7 @@ def _go_back(delta: DeltaTable, table: str, at: int) -> None:
 
 
 def _unreadable(table: str, error: Exception) -> NotFoundError | UnavailableError:
-    said = " ".join(str(error).split())[:200]
+    said = " ".join(str(error).split())[:_MOST_SAID]
     if isinstance(error, TableNotFoundError):
         return NotFoundError(
             f"there is no log of a Delta table in {table} ({said}): to search the files that one application "
@@ -137,7 +148,8 @@ def _fields_of(type_: Any) -> Iterable[Mapping[str, Any]]:
 
 
 def _files(delta: DeltaTable, table: str, columns: Iterable[TableColumn]) -> Iterator[DataFile]:
-    names = {name: column.name for column in columns for name in (column.physical, column.name)}
+    # The library gives bounds by physical names, which may be those of other columns after renames.
+    names = {column.physical: column.name for column in columns}
 
     def by_names(values: Mapping[str, object] | None) -> dict[str, object]:
         return {names[name]: value for name, value in (values or {}).items() if name in names}
@@ -147,7 +159,7 @@ def _files(delta: DeltaTable, table: str, columns: Iterable[TableColumn]) -> Ite
             yield DataFile(
                 path=data_path(table, action["path"]),
                 rows=action.get("num_records"),
-                partitions=by_names(action.get("partition")),
+                partitions=action.get("partition") or {},
                 lows=by_names(action.get("min")),
                 highs=by_names(action.get("max")),
             )

@@ -108,6 +108,19 @@ def test_columns_are_known_by_their_names_in_the_version(lake: Lake) -> None:
         traced(lake, lake.path("t"), "name = 'n3'")
 
 
+@pytest.mark.parametrize("partition_by", [None, ["x", "y", "z"]])
+def test_columns_that_were_renamed_in_turn_rule_out_no_file_of_the_other(
+    lake: Lake, partition_by: list[str] | None
+) -> None:
+    rows = pa.table({"id": [1], "x": [10], "y": [20], "z": [30]})
+    lake.write("first", "t", rows, partition_by=partition_by)
+    lake.rename("t", {"x": "y", "y": "z", "z": "x"})
+    assert texts(traced(lake, lake.path("t"), "y = 10 and z = 20 and x = 30")) == {("first-0.txt", "1")}
+    lake.write("first", "u", rows, partition_by=partition_by)
+    lake.rename("u", {"x": "z", "z": "y", "y": "x"})
+    assert texts(traced(lake, lake.path("u"), "z = 10 and y = 30 and x = 20")) == {("first-0.txt", "1")}
+
+
 def test_a_row_is_followed_into_who_read_it(lake: Lake) -> None:
     lake.write("first", "t", people(0, 10), began=1)
     lake.read("reader", "t", began=2)
@@ -275,6 +288,8 @@ def test_what_is_wrong_is_one_sentence(lake: Lake) -> None:
         ("name = 3",): "name is a text, and does not compare with a number",
         ("id = ",): "id = ",
         ("id = 1", 5): "t has no version 5: the newest is 0",
+        ("id = 1", 2**53 - 1): "t has no version 9007199254740991: the newest is 0",
+        ("id = 1", 10**20): "t has no version 1",
     }.items():
         where, version = (*query, None)[:2]
         with pytest.raises((InvalidQueryError, NotFoundError), match=message):
@@ -307,5 +322,7 @@ def test_what_a_table_was_at_a_time(lake: Lake) -> None:
     os.utime(Path(lake.path("t")) / "_delta_log" / f"{1:020d}.json", (later, later))
     choices = lake.queries.rows(RowQuery(dataset=lake.path("t"), where="id = 1", at=int(first) + 10))
     assert choices.version == "0"
+    latest = lake.queries.rows(RowQuery(dataset=lake.path("t"), where="id = 1", at=2**53 - 1))
+    assert latest.version == "1"
     with pytest.raises(NotFoundError, match="has no version until then"):
         lake.queries.rows(RowQuery(dataset=lake.path("t"), where="id = 1", at=1000))
