@@ -1,9 +1,8 @@
 """Which rows of which data files a task of Iceberg wrote, by the files that its snapshot has. Pure.
 
 A file is named by its task, its attempt, its write and a counter: `00003-17-<write>-0-00002.parquet`. A task
-begins a file where a partition begins, and another one where a file is full. So the runs of its rows, taken
-one after the other, say which file each counter is. Promises to say nothing of a task whose files do not hold
-just as many rows.
+begins a file where a partition begins, and another one where a file is full. Promises to say nothing of a
+task whose files do not hold just as many rows of each partition.
 """
 
 from __future__ import annotations
@@ -57,43 +56,38 @@ def files_of_tasks(files: Iterable[DataFile], write: str) -> dict[int, list[Data
 def pieces_of(rows: int, runs: Sequence[tuple[int, int]], files: Sequence[DataFile]) -> list[Piece] | None:
     """The pieces of a task's rows; None where the files do not fit.
 
-    `runs` are (first row, code of the partition). A file that is full is followed by another one of its
-    partition at once, before rows of other partitions come.
+    `files` are in the order of their counters, `runs` are (first row, code of the partition). Codes are
+    numbered as their partitions begin, and so are the first files of partitions. Rows of a partition fill its
+    files one after the other.
     """
-    left = Counter[int]()
     ends = [*(first for first, _ in runs[1:]), rows]
+    counts = Counter[int]()
     for (first, code), end in zip(runs, ends, strict=bool(runs)):
-        left[code] += end - first
-    unopened = iter(files)
+        counts[code] += end - first
+    of_partitions: dict[str, list[DataFile]] = defaultdict(list)
+    for file in files:
+        of_partitions[file.partition].append(file)
+    if len(counts) != len(of_partitions):
+        return None
+    files_of = dict(zip(sorted(counts), of_partitions.values(), strict=True))
+    if any(counts[code] != sum(file.rows for file in of_code) for code, of_code in files_of.items()):
+        return None
+    left = {code: iter(of_code) for code, of_code in files_of.items()}
     is_open: dict[int, tuple[DataFile, int]] = {}  # code -> file, rows that it has by now
-    partitions: dict[int, str] = {}
     pieces: list[Piece] = []
-
-    def begin(code: int) -> bool:
-        file = next(unopened, None)
-        if file is None or not file.rows or partitions.setdefault(code, file.partition) != file.partition:
-            return False
-        is_open[code] = file, 0
-        return True
-
     for (first, code), end in zip(runs, ends, strict=bool(runs)):
         while first < end:
-            if code not in is_open and not begin(code):
-                return None
-            file, filled = is_open[code]
+            file, filled = is_open.get(code) or (next(left[code]), 0)
             count = min(end - first, file.rows - filled)
-            pieces.append(Piece(first, file, filled))
+            if count:
+                pieces.append(Piece(first, file, filled))
             first, filled = first + count, filled + count
-            left[code] -= count
             is_open[code] = file, filled
             if filled == file.rows:
                 del is_open[code]
-                if left[code] and not begin(code):
-                    return None
         if len(pieces) > _MOST_PIECES:
             return None
-    is_all = next(unopened, None) is None and not is_open
-    return pieces if is_all and len(set(partitions.values())) == len(partitions) else None
+    return pieces
 
 
 def parts_of(pieces: Iterable[Piece], states: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:

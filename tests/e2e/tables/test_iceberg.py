@@ -29,7 +29,7 @@ VARIANTS = {
         "write.distribution-mode=none",
         "format-version=3",
     ),
-    "full files": (9_000, "-", "write.target-file-size-bytes=2000"),
+    "full files, by turns": (9_000, "p", "write.target-file-size-bytes=2000"),
 }
 Input = tuple[int, str, int, str]
 """id, name, v, p."""
@@ -172,3 +172,11 @@ def test_each_row_is_traced_through_the_statements_that_changed_it(lake: Warehou
     ]
     assert names[:5] == ["sql", "UPDATE", "DELETE", "MERGE", "MERGE"]
     assert set(names[5:]) == {"rewrite_data_files"}
+
+
+def test_statements_make_of_a_table_what_they_make_without_lineage(lake: Warehouse) -> None:
+    put(lake.folder, 60)
+    printed = lake.printed_by("iceberg_plans.py", is_followed=False)
+    (lake.folder / "warehouse").rename(lake.folder / "before")
+    assert lake.printed_by("iceberg_plans.py", is_followed=True) == printed
+    assert len(printed.splitlines()) == 2 * 6 + 7

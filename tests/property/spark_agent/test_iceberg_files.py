@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from spark_agent.sql.table_formats.iceberg_files import DataFile, pieces_of
 
 
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.integers(1, 7))
-def test_each_row_is_where_a_writer_puts_it(codes: list[int], full: int) -> None:
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.integers(1, 7), st.integers(1, 20))
+def test_each_row_is_where_a_writer_puts_it(codes: list[int], full: int, block: int) -> None:
     """The writer: it begins another file of a partition at once when one is full, and drops empty ones."""
     written: list[list[int]] = []  # rows of each file, by counter
     current: dict[int, int] = {}
@@ -27,16 +27,22 @@ def test_each_row_is_where_a_writer_puts_it(codes: list[int], full: int) -> None
         for counter, rows in enumerate(written)
         if rows
     }
-    starts = [row for row, code in enumerate(codes) if not row or codes[row - 1] != code]
+    # The tap sorts the rows of a block by partitions.
     names = {code: at for at, code in enumerate(dict.fromkeys(codes))}
-    runs = [(row, names[codes[row]]) for row in starts]
+    order = [
+        row
+        for first in range(0, len(codes), block)
+        for row in sorted(range(first, min(first + block, len(codes))), key=lambda row: names[codes[row]])
+    ]
+    of_records = [names[codes[row]] for row in order]
+    runs = [(at, code) for at, code in enumerate(of_records) if not at or of_records[at - 1] != code]
     pieces = pieces_of(len(codes), runs, list(files.values()))
     assert pieces is not None
     ends = [*(piece.first for piece in pieces[1:]), len(codes)]
     told = {
-        row: (piece.file.path, piece.row + row - piece.first)
+        order[at]: (piece.file.path, piece.row + at - piece.first)
         for piece, end in zip(pieces, ends, strict=True)
-        for row in range(piece.first, end)
+        for at in range(piece.first, end)
     }
     assert told == {
         row: (files[counter].path, at) for counter, rows in enumerate(written) for at, row in enumerate(rows)

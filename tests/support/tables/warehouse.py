@@ -33,8 +33,20 @@ class Warehouse:
     conf: dict[str, str]
     python: Path
 
-    def run(self, script: str, *arguments: str, is_followed: bool = True) -> str:
-        """Run a job by spark-submit; its applicationId, or what it printed where it is not followed."""
+    def run(self, script: str, *arguments: str) -> str:
+        """Run a job by spark-submit; its applicationId."""
+        done = self._submit(script, *arguments, is_followed=True)
+        [started] = [line for line in done.stderr.splitlines() if line.startswith("lineage: on for ")]
+        assert "lineage: complete for " in done.stderr, done.stderr
+        application_id = started.split()[3]
+        assert main.main(["consume", "--until-complete", application_id]) == 0
+        return application_id
+
+    def printed_by(self, script: str, *, is_followed: bool) -> str:
+        """What a job prints, with lineage or without."""
+        return self._submit(script, is_followed=is_followed).stdout
+
+    def _submit(self, script: str, *arguments: str, is_followed: bool) -> subprocess.CompletedProcess[str]:
         conf = {
             **self.conf,
             "spark.lineage.enabled": str(is_followed).lower(),
@@ -56,13 +68,7 @@ class Warehouse:
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
-        if not is_followed:
-            return done.stdout
-        [started] = [line for line in done.stderr.splitlines() if line.startswith("lineage: on for ")]
-        assert "lineage: complete for " in done.stderr, done.stderr
-        application_id = started.split()[3]
-        assert main.main(["consume", "--until-complete", application_id]) == 0
-        return application_id
+        return done
 
 
 def warehouse(folder: Path, kafka: Any, set_variable: Callable[[str, str], None]) -> Warehouse:

@@ -70,6 +70,7 @@ public class TapBuffer implements TaskCapture.Part {
   private long firstRow; // the number of the arrays' first row
   private int blockCount;
   private boolean areStepsSent;
+  private long[] lastIds; // of the last block of rows that go into several files
   private volatile long readCount; // in steps: how many rows came; another thread of the task may ask
 
   /** Of rows without keys that meet others. */
@@ -148,7 +149,7 @@ public class TapBuffer implements TaskCapture.Part {
   public void enterFile(long key, int bucket, UTF8String[] folderValues) {
     fileKey = key;
     try {
-      outputFiles.begin(key, firstRow + rows, bucket, folderValues);
+      outputFiles.begin(key, rows, firstRow + rows, bucket, folderValues);
     } catch (Throwable error) { // an agent bug, which must not fail the job
       outputFiles.lose();
     }
@@ -186,6 +187,9 @@ public class TapBuffer implements TaskCapture.Part {
   /** Sends the rows that the arrays hold. */
   private synchronized void sendRows() {
     int count = rows;
+    if (count > 0 && outputFiles != null) {
+      endBlock(count);
+    }
     if (count > 0 && isSending()) {
       try {
         for (int i = 0; i < ids.length; i++) {
@@ -206,6 +210,15 @@ public class TapBuffer implements TaskCapture.Part {
     }
     firstRow += count;
     rows = 0;
+  }
+
+  private void endBlock(int count) {
+    lastIds = Arrays.stream(ids).mapToLong(column -> column[count - 1]).toArray();
+    try {
+      outputFiles.endBlock(ids, count, firstRow);
+    } catch (Throwable error) { // an agent bug, which must not fail the job
+      outputFiles.lose();
+    }
   }
 
   final boolean isSending() {
@@ -372,8 +385,9 @@ public class TapBuffer implements TaskCapture.Part {
     }
     if (firstRow + rows > 0) {
       int last = rows > 0 ? rows - 1 : capacity - 1; // full arrays that were sent hold their rows still
-      report.tap(spec.node, partition, run, spec.sourceNodes,
-          Arrays.stream(ids).mapToLong(column -> column[last]).toArray());
+      long[] lastRow = rows == 0 && lastIds != null // but for those that were sorted
+          ? lastIds : Arrays.stream(ids).mapToLong(column -> column[last]).toArray();
+      report.tap(spec.node, partition, run, spec.sourceNodes, lastRow);
     } else {
       report.tap(spec.node, partition, run, new int[0], new long[0]);
     }

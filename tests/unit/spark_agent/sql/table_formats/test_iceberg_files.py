@@ -48,7 +48,7 @@ def test_rows_of_a_partition_go_on_in_its_open_file() -> None:
     ]
 
 
-def test_the_file_behind_a_full_one_is_begun_before_that_of_the_next_partition() -> None:
+def test_a_full_file_may_be_followed_before_the_next_partition_begins() -> None:
     first, second, other = file(1, 2, "p=1"), file(2, 1, "p=1"), file(3, 1, "p=2")
     assert pieces_of(4, [(0, 0), (2, 1), (3, 0)], [first, second, other]) == [
         (0, first, 0),
