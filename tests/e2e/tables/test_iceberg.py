@@ -176,7 +176,9 @@ def test_each_row_is_traced_through_the_statements_that_changed_it(lake: Warehou
 
 def test_statements_make_of_a_table_what_they_make_without_lineage(lake: Warehouse) -> None:
     put(lake.folder, 60)
-    printed = lake.printed_by("iceberg_plans.py", is_followed=False)
+    printed = lake.printed_by("iceberg_plans.py", is_followed=False).splitlines()
+    assert len(printed) == 2 * 6 + 7
     (lake.folder / "warehouse").rename(lake.folder / "before")
-    assert lake.printed_by("iceberg_plans.py", is_followed=True) == printed
-    assert len(printed.splitlines()) == 2 * 6 + 7
+    with_lineage = lake.printed_by("iceberg_plans.py", is_followed=True).splitlines()
+    for line, line_before in zip(with_lineage, printed, strict=True):
+        assert line == line_before
