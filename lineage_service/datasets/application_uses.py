@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from lineage_service.datasets.counted_rows import is_deletion
 from lineage_service.datasets.event_datasets import dataset_of, schema_of
 from lineage_service.datasets.upstream import Upstream
 from lineage_service.datasets.uses import ApplicationUses, Files, Unnamed, Use
@@ -80,8 +81,9 @@ class _Reader:
 
     def uses(self) -> Iterable[Use]:
         """By the numbers of their nodes."""
+        written = {_made(node) for node in self._nodes.values() if _is_write(node) and not is_deletion(node)}
         for number, node in sorted(self._nodes.items()):
-            if number in self._datasets:
+            if number in self._datasets and not (is_deletion(node) and _made(node) in written):
                 yield self._use(number, node, self._datasets[number])
 
     def unnamed(self) -> Iterable[Unnamed]:
@@ -131,6 +133,16 @@ class _Reader:
             # Of a file in its partitions only the table matters.
             files[table] = (*files.get(table, ()), *(() if partition_columns(folder) else names))
         return files
+
+
+def _is_write(node: Event) -> bool:
+    return node["kind"] == "sink" and bool(node.get("dataset"))
+
+
+def _made(node: Event) -> tuple[str, ...]:
+    """The version of a dataset that a sink made."""
+    said = node["dataset"]
+    return tuple(str(said.get(name) or "") for name in ("namespace", "name", "version"))
 
 
 def _is_followed(node: Event) -> bool:

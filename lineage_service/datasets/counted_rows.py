@@ -12,9 +12,14 @@ from typing import Any
 
 from spark_agent import contract
 
-__all__ = ["RowCounts"]
+__all__ = ["RowCounts", "is_deletion"]
 
 Event = Mapping[str, Any]
+
+
+def is_deletion(node: Event) -> bool:
+    """Are the records of a sink rows that a statement has deleted?"""
+    return (node.get("dataset") or {}).get("operation") == "delete"
 
 
 class RowCounts:
@@ -37,6 +42,8 @@ class RowCounts:
     def of(self, node: int) -> int | None:
         """None where they are not counted."""
         registered = self._nodes[node]
+        if is_deletion(registered):
+            return 0  # no version has these rows
         if registered["relation"] == contract.CARRIED:
             return None
         runs = list(self._runs.get(node, {}).values())

@@ -25,8 +25,9 @@ class TracedNode(Result):
     reason: str = field(
         default="",
         metadata=doc(
-            "Why it is not exact, why the trace ends at this source, or, forward, that a query that was not"
-            " followed read these records; else empty."
+            "Why it is not exact, why the trace ends at this source, by which version of a table the rows"
+            " of this sink were deleted, or, forward, that a query that was not followed read these records;"
+            " else empty."
         ),
     )
     state: ActionState | None = field(

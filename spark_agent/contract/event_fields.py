@@ -78,6 +78,7 @@ DATASET = Object(
         "options": MapOf(TEXT) | None,
         "paths": ListOf(PATH) | None,
         "appends": BOOLEAN | None,
+        "operation": TEXT | None,
     }
 )
 # What an operator computes of a row: a column, a literal, a function of others, or what is not said.

@@ -52,6 +52,7 @@ class Catalyst:
         self._reader, self._builder = java.plan_reader, java.plan_builder
         self.functions = PythonFunctions(java)
         self.iceberg = IcebergPlans(jvm, java)
+        self.row_operations = java.row_operations  # what statements of tables do with rows
         catalyst = jvm.org.apache.spark.sql.catalyst
         expressions, plans = catalyst.expressions, catalyst.plans.logical
         self.none = singleton(jvm.scala, "None")
@@ -256,6 +257,9 @@ class Catalyst:
     def is_other(self, number: Expression, value: int) -> Expression:
         """Is a long another than this?"""
         return self._not(self._equal(number, self.long(value)))
+
+    def not_(self, condition: Expression) -> Expression:
+        return self._not(condition)
 
     def field(self, struct: Expression, ordinal: int) -> Expression:
         return self._field(struct, ordinal, self.none)

@@ -54,6 +54,7 @@ _CLASSES = {
         "IcebergScans",
         "IcebergWrite",
         "QueryEndListener",
+        "RowOperations",
         "TableKeys",
     ),
 }
@@ -91,6 +92,7 @@ class Jvm:
         self.plan_reader, self.plan_builder = classes.PlanReader(), classes.PlanBuilder()
         self.windows = classes.WindowFunctions()
         self.picking_functions = classes.PickingFunctions()
+        self.row_operations = classes.RowOperations()
         self.correlated = classes.CorrelatedSubqueries
         self.iceberg_scans, self.iceberg_writes = classes.IcebergScans(), classes.IcebergWrite
         self.python_functions = classes.PythonFunctions()

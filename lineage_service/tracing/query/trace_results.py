@@ -102,8 +102,8 @@ class ShownRecords:
 
 
 def reason_of(graph: LineageGraph, node: TopologyNode) -> str:
-    """Why a node is not exact, or why traces end at this source though its records came from somewhere."""
-    return "" if node.kind != "source" and graph.is_exact(node.number) else node.reason
+    """Why a node is not exact, why traces end at this source, or what became of the rows of this sink."""
+    return "" if node.kind == "operator" and graph.is_exact(node.number) else node.reason
 
 
 def state_of(node: TopologyNode) -> ActionState | None:

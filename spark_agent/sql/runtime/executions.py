@@ -19,6 +19,7 @@ from spark_agent.sql.runtime.file_partitions import FilePartitions
 from spark_agent.sql.runtime.fits import Fits
 from spark_agent.sql.runtime.rdd_boundary import RddBoundary
 from spark_agent.sql.runtime.re_executions import ReExecutions
+from spark_agent.sql.table_formats.row_operations import deleted_by
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session
@@ -47,10 +48,9 @@ class Executions:
 
     def publish(self, nodes: list[PlanNode], **of_tasks: Any) -> None:
         """Publish the nodes of a plan, of which the last is its output's. `of_tasks`: see `FailedTasks`."""
-        node = nodes[-1]
         self._failed_tasks.add_plan(nodes, **of_tasks)
-        if node.kind == "sink":
-            self._sinks[node.number] = node, node.exact, node.reason
+        for sink in (node for node in nodes if node.kind == "sink"):
+            self._sinks[sink.number] = sink, sink.exact, sink.reason
             if len(self._sinks) > _MOST_SINKS:
                 self._sinks.pop(next(iter(self._sinks)), None)
         self._partitions.add_scans(nodes)
@@ -95,6 +95,8 @@ class Executions:
         node, *_ = self._sinks.get(number, (None,))
         if node is not None and node.dataset is not None:
             node.dataset = {**node.dataset, "version": dataset_version}
+            if node.dataset.get("operation") == "delete" and node.exact:
+                node.reason = deleted_by(str(node.dataset["name"]), dataset_version)
             self._session.events.emit(contract.NODE_REGISTERED, **node.event())
 
     def taken(self, number: int) -> None:

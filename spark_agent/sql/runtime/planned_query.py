@@ -100,6 +100,7 @@ class PlannedQuery:
     call_site: str
     output: Output | None  # the files that it writes
     endpoint: Endpoint | None  # where its rows go otherwise
+    deletion: Output | None = None  # the rows that its statement deletes, if it may delete some
     is_given: bool = False  # a library of the JVM takes its rows
     schema: Schema | None = None  # of the rows that it gives
     site: Site | None = None  # where rows that stay in Spark were asked for
@@ -140,6 +141,8 @@ class PlannedQuery:
         if self.output is not None:
             described = self.output.label or self.output.path
             fields.update(description=described, dataset=self.output.dataset)
+            if self.output.reason:
+                fields["reason"] = self.output.reason
         elif self.endpoint is not None:
             fields.update(description=self.endpoint.description, dataset=self.endpoint.dataset)
         if "kind" not in fields:  # else the rows stay in Spark

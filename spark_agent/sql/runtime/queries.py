@@ -26,7 +26,7 @@ from spark_agent.sql.rerun.replayed_queries import ReplayedQueries
 from spark_agent.sql.rerun.rerun import LAZY_REASON, LazyQueries, Rerun
 from spark_agent.sql.rewrite import plan_display, rewriter
 from spark_agent.sql.rewrite.plan_nodes import PlanNode, PlanNodes, UncoveredError
-from spark_agent.sql.rewrite.plan_walk import Rewritten
+from spark_agent.sql.rewrite.plan_walk import Rewritten, Walk
 from spark_agent.sql.rewrite.row_paths import ROW_PYTHON
 from spark_agent.sql.rewrite.taps import TapFactory
 from spark_agent.sql.runtime import dataframe_call_sites, function_calls, saves
@@ -40,8 +40,9 @@ from spark_agent.sql.runtime.rdd_boundary import RddBoundary
 from spark_agent.sql.runtime.re_executions import ReExecutions, upper_bound_reason
 from spark_agent.sql.runtime.reruns import Reruns
 from spark_agent.sql.runtime.saves import Saves
-from spark_agent.sql.table_formats import delta_outputs, iceberg_outputs
+from spark_agent.sql.table_formats import delta_outputs, iceberg_outputs, row_operations
 from spark_agent.sql.table_formats.log_files import LogFiles
+from spark_agent.sql.table_formats.row_operations import StatementPlan, StatementRows
 from spark_agent.sql.tables import TABLE_WRITES, Endpoint
 from spark_agent.sql.types import Expression, Plan
 
@@ -182,9 +183,12 @@ class Queries:
 
     def _planned(self, plan: Plan, kind: str, call: PlanningCall) -> PlannedQuery | None:
         """None of a plan that is no query, or one that is of no interest."""
+        is_deleting = call.work is not None and call.work.is_deleting
         query, into_command = commands.query_of(self._catalyst, plan, kind)
-        endpoint = self._endpoint(plan, kind, query, call)
-        is_giving = commands.is_giving(self._catalyst, plan, kind)
+        if is_deleting:
+            query, into_command = row_operations.deleted_rows(self._catalyst, plan)
+        endpoint = None if is_deleting else self._endpoint(plan, kind, query, call)
+        is_giving = not is_deleting and commands.is_giving(self._catalyst, plan, kind)
         if is_giving:
             query, into_command = commands.query_of_function(self._catalyst, plan)
         is_run = call.gives_no_result or into_command is not None
@@ -205,6 +209,7 @@ class Queries:
             output=output,
             endpoint=endpoint,
             is_given=is_giving and endpoint is None,
+            deletion=self._deletion(query, call),
             site=self._site(call) if call.is_kept else None,
             schema=None
             if call.gives_no_result or output is not None
@@ -213,12 +218,20 @@ class Queries:
 
     def _output(self, plan: Plan, kind: str, query: Plan, call: PlanningCall) -> outputs.Output | None:
         """The files that the rows of a plan are written into."""
+        if call.work is not None and call.work.is_deleting:
+            return delta_outputs.of_deletion(self._catalyst, call.work, query, self._log_files.read)
         if call.work is not None and call.work.is_writing:
             self._saves.see_transaction()
             return delta_outputs.of_write(self._catalyst, call.work, query, self._log_files.read)
         if kind in TABLE_WRITES:
             return iceberg_outputs.of_command(self._catalyst, plan, kind, query)
         return outputs.of_command(self._catalyst, plan, self._saves.symlinks_of(query))
+
+    def _deletion(self, query: Plan, call: PlanningCall) -> outputs.Output | None:
+        """Where rows of a plan go that its statement leaves out, if it is one that may delete rows."""
+        if call.work is None or not call.work.may_leave_out:
+            return None
+        return delta_outputs.of_deletion(self._catalyst, call.work, query, self._log_files.read)
 
     def _site(self, call: PlanningCall) -> Site | None:
         """Where in the program a query was asked for; counts that."""
@@ -283,10 +296,11 @@ class Queries:
         # Of an action only so many rows are counted as it gives; who reads all of them needs their positions.
         query, output, is_action = planned.query, planned.output, planned.is_action
         limits, query = commands.limits_of(self._catalyst, query) if is_action else ([], query)
+        rows = self._rows(walk, query, planned)
         rewritten, node = rewriter.output(
             walk,
             query,
-            self._in_order(walk.rewrite(query), output),
+            self._in_order(rows.written, output),
             name,
             output_files=None if output is None else output.output_files,
             digest=self._digest(planned),
@@ -300,8 +314,7 @@ class Queries:
             raise BrokenPlanError(problem)
         if is_action:
             self._note_limits(node, name, limits)
-        if output is not None:
-            self._executions.begin_output(node.number, output)
+        self._begin_outputs(planned, rows, node)
         if rerun is not None:
             rerun.begin(node)
         is_streamed = not planned.is_persisted and walk.interleaved == 0
@@ -315,6 +328,25 @@ class Queries:
         self._rdd_boundary.note(node.number, nodes.parents(), is_limited=bool(limits))
         self._note_kept(planned, node.number)
         return rewritten if planned.into_command is None else planned.into_command(rewritten)
+
+    def _begin_outputs(self, planned: PlannedQuery, rows: StatementRows, node: PlanNode) -> None:
+        """`node` is that of the rows that are written."""
+        if planned.output is not None:
+            self._executions.begin_output(node.number, planned.output)
+        if planned.deletion is None:
+            return
+        if rows.deleted is not None:
+            self._executions.begin_output(rows.deleted.number, planned.deletion)
+        elif not rows.is_known and node.exact:
+            node.reason = row_operations.NOT_KNOWN
+
+    def _rows(self, walk: Walk, query: Plan, planned: PlannedQuery) -> StatementRows:
+        """The rows of a query, and those that its statement deletes, if it is one that may."""
+        work, gone = planned.call.work, planned.deletion
+        if work is None or work.statement is None or gone is None:
+            return StatementRows(walk.rewrite(query))
+        sink = {"description": gone.path, "dataset": gone.dataset}
+        return StatementPlan.of(self._catalyst, work.statement, query, sink).rewritten(walk, query)
 
     def _in_order(self, rows: Rewritten, output: outputs.Output | None) -> Rewritten:
         """The rows of each task in the order in which they are written."""

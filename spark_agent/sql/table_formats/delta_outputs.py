@@ -20,7 +20,7 @@ from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.files import written_files
 from spark_agent.sql.files.outputs import Output
 from spark_agent.sql.plan_schemas import schema_given
-from spark_agent.sql.table_formats import delta_log
+from spark_agent.sql.table_formats import delta_log, row_operations
 from spark_agent.sql.table_formats.delta_log import AddedFile, Commit, CommitMark
 from spark_agent.sql.table_formats.table_work import TableWork, Transaction
 from spark_agent.sql.types import Expression, OutputFiles, Plan
@@ -86,6 +86,33 @@ class DeltaOutput(Output):
         ]
 
 
+@dataclass
+class DeletedRows(DeltaOutput):
+    """What a transaction deletes: rows without files. The commit says which version is without them."""
+
+    def take(self, split: int, rows: int, report: Mapping[str, Any]) -> None:
+        pass
+
+    def files_of(self, commit: Commit) -> list[dict[str, Any]]:
+        return []
+
+
+def of_deletion(
+    catalyst: Catalyst, work: TableWork, query: Plan, read: delta_log.ReadText
+) -> DeletedRows | None:
+    """Where the rows of a query go that a statement of Delta Lake deletes; None as for `of_write`."""
+    transaction = work.transaction
+    if transaction is None:
+        return None
+    path, dataset = _place(query, transaction)
+    dataset["operation"] = "delete"
+    output = DeletedRows(
+        path, dataset, mark=CommitMark(transaction.id), version=transaction.version, read=read
+    )
+    output.reason = row_operations.DELETED
+    return output
+
+
 def of_write(
     catalyst: Catalyst, work: TableWork, query: Plan, read: delta_log.ReadText
 ) -> DeltaOutput | None:
@@ -96,14 +123,7 @@ def of_write(
         transaction, removed = _of_rewrite(catalyst, query)
     if transaction is None:
         return None
-    path = partitions.local_path(transaction.table).rstrip("/")
-    dataset: dict[str, Any] = partitions.dataset(path, _FORMAT)
-    if transaction.catalog_name.count(".") == 1:
-        dataset["symlinks"] = symlinks(query, transaction.catalog_name)
-    elif transaction.catalog_name.count(".") > 1:
-        dataset["symlinks"] = symlinks(query, transaction.catalog_name.partition(".")[2])
-    if transaction.partition_columns:
-        dataset["partitions"] = list(transaction.partition_columns)
+    path, dataset = _place(query, transaction)
     mark = CommitMark(transaction.id, removed)
     output = DeltaOutput(path, dataset, mark=mark, version=transaction.version, read=read)
     output.schema = schema_given(catalyst, query)
@@ -115,6 +135,19 @@ def of_write(
         logger.debug("which rows go into which file of %s is not known", path, exc_info=True)
         output.output_files, output.order = None, []
     return output
+
+
+def _place(query: Plan, transaction: Transaction) -> tuple[str, dict[str, Any]]:
+    """The folder of a transaction's table, and what a node says of it."""
+    path = partitions.local_path(transaction.table).rstrip("/")
+    dataset: dict[str, Any] = partitions.dataset(path, _FORMAT)
+    if transaction.catalog_name.count(".") == 1:
+        dataset["symlinks"] = symlinks(query, transaction.catalog_name)
+    elif transaction.catalog_name.count(".") > 1:
+        dataset["symlinks"] = symlinks(query, transaction.catalog_name.partition(".")[2])
+    if transaction.partition_columns:
+        dataset["partitions"] = list(transaction.partition_columns)
+    return path, dataset
 
 
 def _of_rewrite(catalyst: Catalyst, query: Plan) -> tuple[Transaction | None, str]:

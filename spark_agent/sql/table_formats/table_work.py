@@ -27,6 +27,10 @@ _MATERIALIZING = ("MergeIntoMaterializeSource", "prepareMergeSource")
 #: The same of Iceberg: its procedure that writes data files anew. Its other work reads metadata, or deletes.
 _REWRITING = re.compile(r"Spark\w*(?:FileRewriteRunner|DataRewriter)")
 _REWRITE = "rewrite_data_files"
+_GATHERING = ("DeletionVectorBitmapGenerator", "computeResult")
+#: Statements that may delete rows while they write files anew; one that only inserts has a class of its own.
+_DELETING = ("MERGE", "DELETE")
+_INSERTING = "InsertOnlyMergeExecutor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +86,23 @@ class TableWork:
         return self.method == "doRewrite" and _REWRITING.fullmatch(self.classes[0]) is not None
 
     @property
+    def is_deleting(self) -> bool:
+        """Are they those that a DELETE marks as deleted, and writes no files of?
+
+        An UPDATE and a MERGE gather such rows too, and read them again for what they write.
+        """
+        return (self.classes[0], self.method) == _GATHERING and self.statement == "DELETE"
+
+    @property
+    def may_leave_out(self) -> bool:
+        """Is it a plan of a statement that leaves out the rows which are deleted?"""
+        return self.is_writing and self.statement in _DELETING and _INSERTING not in self.classes
+
+    @property
     def is_of_rows(self) -> bool:
         """Is the plan one of the user's statement, and none of the library's own?"""
-        return self.is_writing or self.is_materializing or self.is_rewriting
+        is_kept = self.is_materializing or self.is_deleting
+        return self.is_writing or self.is_rewriting or is_kept
 
     @property
     def statement(self) -> str | None:

@@ -6,33 +6,22 @@ in .cache the first time; the service is that of the tests.
 
 from __future__ import annotations
 
-import os
-import subprocess
-import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lineage_service.cli import main
 from lineage_service.cli.stores import open_queries
 from lineage_service.dataset_trace import ChosenTrace, chosen_trace
-from lineage_service.devstack.download import fetch
-from lineage_service.devstack.jars import parse_lock
-from lineage_service.devstack.progress import Quiet
 from lineage_service.errors import NothingMatchesError
 from lineage_service.queries import Queries, RowQuery, TraceQuery
 from lineage_service.settings import Settings
-from scripts.environment import ROOT
-from scripts.pyspark_versions import environment
+from tests.support.tables.lake import Lake, Row, inputs_of, new_lake, out_rows, rows_behind
 
 # The first waits for an installation.
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1800)]
 
-SUPPORT = ROOT / "tests" / "support" / "tables"
-LOCK = SUPPORT / "delta-4.1.lock"
 VARIANTS = {
     "plain": (),
     "partitioned": ("partitioned",),
@@ -43,80 +32,11 @@ VARIANTS = {
         "delta.enableRowTracking=true",
     ),
 }
-Row = tuple[str, int]
-"""(name of a file, row in it)."""
-
-
-@dataclass
-class Lake:
-    """A folder of jobs of Delta Lake, topics of their own, and the store that their lineage goes to."""
-
-    folder: Path
-    conf: dict[str, str]
-    python: Path
-
-    def run(self, script: str, *arguments: str) -> str:
-        """Run a job by spark-submit; its applicationId."""
-        jars = ",".join(str(jar_path) for jar_path in table_jars())
-        conf = {
-            **self.conf,
-            "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        }
-        flags = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
-        command = [self.python.parent / "spark-submit", "--master", "local[2]", "--jars", jars, *flags]
-        others = ("SPARK_", "PYSPARK_")
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(others)}
-        done = subprocess.run(
-            [str(word) for word in (*command, SUPPORT / script, self.folder, *arguments)],
-            env=clean | {"PYSPARK_PYTHON": str(self.python)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        [started] = [line for line in done.stderr.splitlines() if line.startswith("lineage: on for ")]
-        assert "lineage: complete for " in done.stderr, done.stderr
-        application_id = started.split()[3]
-        assert main.main(["consume", "--until-complete", application_id]) == 0
-        return application_id
-
-
-def table_jars() -> list[Path]:
-    jars = parse_lock(LOCK.read_text(), LOCK.name)
-    folder = ROOT / ".cache" / "lineage" / "jars"
-    fetch(list(jars), folder, Settings().maven_repository, Quiet())
-    return [folder / jar.file_name for jar in jars]
 
 
 @pytest.fixture
 def lake(tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
-    prefix = uuid.uuid4().hex[:10]
-    topics = {"node": f"{prefix}-node", "flow": f"{prefix}-flow"}
-    for topic in topics.values():
-        kafka.create_topic(topic)
-    for name, value in {
-        "LINEAGE_HOME": str(tmp_path / "home"),
-        "LINEAGE_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
-        "LINEAGE_NODE_TOPIC": topics["node"],
-        "LINEAGE_FLOW_TOPIC": topics["flow"],
-        "LINEAGE_DEAD_LETTER_TOPIC": f"{prefix}-dead",
-        "LINEAGE_CONSUMER_GROUP": prefix,
-        "LINEAGE_METRICS": "false",
-    }.items():
-        monkeypatch.setenv(name, value)
-    folder = tmp_path / "lake"
-    folder.mkdir()
-    conf = {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "3",
-        "spark.lineage.enabled": "true",
-        "spark.lineage.kafka.bootstrap.servers": kafka.bootstrap_servers,
-        "spark.lineage.topic.node": topics["node"],
-        "spark.lineage.topic.flow": topics["flow"],
-        "spark.lineage.delivery.timeout": "60",
-    }
-    return Lake(folder, conf, environment("4.1.4"))
+    return new_lake(tmp_path, kafka, monkeypatch.setenv)
 
 
 def put(folder: Path) -> dict[str, list[tuple[int, str, int, str]]]:
@@ -172,32 +92,6 @@ def versions(files: dict[str, list[tuple[int, str, int, str]]]) -> Iterator[Tabl
         if key % 4 == 0:
             table[key + 10000] = name, v, {("updates.csv", row)}
     yield dict(table)
-
-
-def out_rows(folder: Path) -> list[tuple[Path, int, list[str]]]:
-    """(file, row, columns) of the rows of a folder of CSV."""
-    return [
-        (path, row, line.split(","))
-        for path in sorted(folder.glob("part-*.csv"))
-        for row, line in enumerate(path.read_text().splitlines())
-    ]
-
-
-def rows_behind(queries: Queries, application_id: str, path: Path, row: int) -> set[Row]:
-    """The rows of the inputs that a row of an output is traced to; the trace is exact and complete."""
-    return inputs_of(queries, application_id, TraceQuery(direction="backward", path=str(path), row=row))
-
-
-def inputs_of(queries: Queries, application_id: str, query: TraceQuery) -> set[Row]:
-    trace = queries.trace(application_id, replace(query, limit=1000))
-    assert trace.complete, trace
-    assert trace.exact, trace
-    return {
-        (Path(record.source.path).name, record.source.row)
-        for node in trace.nodes
-        for record in node.records
-        if record.source is not None and record.source.path.endswith(".csv") and node.kind == "source"
-    }
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -47,6 +47,14 @@ def test_rows_of_lines_are_those_of_the_runs_of_each_partition() -> None:
     assert rows_of(job) == [7, 7]
 
 
+def test_rows_that_a_statement_deleted_are_no_rows_of_what_it_made() -> None:
+    job = Job("app")
+    source = job.read("/t")
+    sink = job.write("/t", [source], dataset=dataset("/t", "delta") | {"operation": "delete"})
+    job.run(source, [sink], 3, 3, action=sink)
+    assert rows_of(job) == [3, 0]
+
+
 def test_rows_after_a_filter_are_its_outputs() -> None:
     job = Job("app")
     source = job.read("/in")

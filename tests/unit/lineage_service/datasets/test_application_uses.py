@@ -45,6 +45,16 @@ def test_neither_order_nor_repetition_of_events_matters() -> None:
     assert uses_of("app", shuffled) == uses_of("app", events)
 
 
+def test_rows_that_a_statement_deleted_are_no_write_beside_what_it_wrote() -> None:
+    job = Job("app")
+    table = job.read("/t")
+    gone = dataset("/t", "delta") | {"operation": "delete"}
+    job.write("/t", [table], dataset=gone | {"version": "3"})
+    kept = job.write("/t", [table], dataset=dataset("/t", "delta") | {"version": "3"})
+    alone = job.write("/t", [table], dataset=gone | {"version": "4"})
+    assert [use.node for use in job.uses().uses if use.is_write] == [kept, alone]
+
+
 def test_files_are_grouped_by_folder_and_those_of_partitions_belong_to_their_table() -> None:
     job = Job("app")
     job.read(

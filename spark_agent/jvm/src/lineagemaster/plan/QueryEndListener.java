@@ -5,10 +5,9 @@ import java.util.TreeSet;
 import lineagemaster.delivery.Json;
 import lineagemaster.delivery.ManifestAccumulator;
 import lineagemaster.expression.LineageTap;
+import lineagemaster.expression.ScalaLists;
 import org.apache.spark.sql.catalyst.QueryPlanningTracker;
-import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.execution.FilterExec;
@@ -101,14 +100,14 @@ public final class QueryEndListener implements QueryExecutionListener {
     return BoxedUnit.UNIT;
   }
 
+  /** A tap may stand in a branch of a condition, of rows that are left out. */
   private static void collect(Expression condition, Set<Integer> nodes) {
-    if (condition instanceof And) {
-      collect(((And) condition).left(), nodes);
-      collect(((And) condition).right(), nodes);
-    } else if (condition instanceof Or) { // rows that go into no file stay out of the tap
-      collect(((Or) condition).right(), nodes);
-    } else if (condition instanceof LineageTap && ((LineageTap) condition).isOutput()) {
-      nodes.add(((LineageTap) condition).node());
+    if (condition instanceof LineageTap) {
+      if (((LineageTap) condition).isOutput()) {
+        nodes.add(((LineageTap) condition).node());
+      }
+    } else {
+      ScalaLists.<Expression>get(condition, "children").forEach(child -> collect(child, nodes));
     }
   }
 }

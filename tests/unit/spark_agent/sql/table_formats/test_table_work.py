@@ -59,6 +59,34 @@ def test_of_iceberg_only_the_rewrite_of_data_files_is_captured(
     assert call.work.statement == ("rewrite_data_files" if is_captured else None)
 
 
+@pytest.mark.parametrize(("command", "is_captured"), [("DeleteCommand", True), ("UpdateCommand", False)])
+def test_rows_of_deletion_vectors_are_captured_where_nothing_else_reads_them(
+    command: str, is_captured: bool
+) -> None:
+    call = PlanningCall.parse(entry("computeResult", "DeletionVectorBitmapGenerator", command))
+    assert call.is_captured == is_captured
+    assert call.work is not None
+    assert call.work.is_deleting == is_captured
+    assert not call.work.may_leave_out
+
+
+@pytest.mark.parametrize(
+    ("classes", "may_leave_out"),
+    [
+        (("MergeIntoCommand", "ClassicMergeExecutor"), True),
+        (("MergeIntoCommand", "InsertOnlyMergeExecutor"), False),
+        (("DeleteCommand",), True),
+        (("UpdateCommand",), False),
+    ],
+)
+def test_a_statement_that_may_delete_rows_leaves_them_out_of_what_it_writes(
+    classes: tuple[str, ...], may_leave_out: bool
+) -> None:
+    call = PlanningCall.parse(entry("writeFiles", "TransactionalWrite", *classes))
+    assert call.work is not None
+    assert call.work.may_leave_out == may_leave_out
+
+
 def test_a_query_without_a_library_is_captured() -> None:
     call = PlanningCall.parse("cached:Dataset.count@3#12")
     assert (call.is_captured, call.is_cache, call.taker, call.work) == (True, True, 12, None)
