@@ -64,7 +64,8 @@ class Texts:
 class Annotations:
     """Rows of `annotations` that one block makes: what is said of each position, beside flows and texts.
 
-    Of `winners` the value is a position of an input, of `digests` it is the digest.
+    Of `winners` the value is a position of an input, of `digests` it is the digest, of `operations` the
+    number of the operation.
     """
 
     positions: Integers
@@ -275,8 +276,12 @@ _FLOWS_OF = {
 }
 
 
+#: Relation -> its column of values.
+_ANNOTATING = {contract.WINNERS: "in", contract.DIGESTS: "digest", contract.OPERATIONS: "operation"}
+
+
 def _annotations(block: Block) -> Annotations:
-    values = _column(block, "in" if block.relation == contract.WINNERS else "digest")
+    values = _column(block, _ANNOTATING[block.relation])
     positions = _column(block, "out") if "out" in block.columns else _from(block.base_out, len(values))
     return Annotations(positions=positions, values=values)
 

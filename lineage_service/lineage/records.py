@@ -59,6 +59,14 @@ class Record(Result):
     source: SourceRow | None = field(
         default=None, metadata=doc("At sources and sinks: the row of the file.", omit_none=True)
     )
+    operation: str | None = field(
+        default=None,
+        metadata=doc(
+            "At sinks, what a statement of a table did: insert, update, copy (it wrote the row as it was) or"
+            " delete; where that is known.",
+            omit_none=True,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

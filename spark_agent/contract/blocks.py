@@ -58,13 +58,17 @@ RANGES = "ranges"
 # What blocks say beside flows. Nothing of it leads a trace from one record to another.
 WINNERS = "winners"  # out, in: of all inputs of output out[k], input in[k] alone decides it
 DIGESTS = "digests"  # digest[, out]: output base_out+k, or out[k], has the digest digest[k]: 63 bits
+OPERATIONS = "operations"  # operation[, out]: what was done with it, by its number in ROW_OPERATIONS
 GROUPS = "groups"  # count: group base_in+k gave the next count[k] outputs, from base_out on
+
+#: What a statement of a table does with a row that it writes or deletes.
+ROW_OPERATIONS: Mapping[int, str] = {1: "insert", 2: "update", 3: "delete", 4: "copy"}
 
 #: Block relations by what their rows are: flows, texts, a number for each of some outputs, or nothing that
 #: an answer uses yet.
 FLOW_BLOCKS = (POSITIONS, COUNTS, CODES, SPANS, GATHER, PAIRS, IDS, RANGES)
 TEXT_BLOCKS = (KEYS, VALUES)
-ANNOTATION_BLOCKS = (WINNERS, DIGESTS)
+ANNOTATION_BLOCKS = (WINNERS, DIGESTS, OPERATIONS)
 OTHER_BLOCKS = (GROUPS,)
 
 #: Block relations whose inputs may be, and one whose inputs are, ids of the header's node `source`.
@@ -84,6 +88,7 @@ BLOCK_COLUMNS: Mapping[str, tuple[str, ...]] = {
     VALUES: ("text",),
     WINNERS: ("out", "in"),
     DIGESTS: ("digest",),
+    OPERATIONS: ("operation",),
     GROUPS: ("count",),
 }
 OPTIONAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
@@ -93,6 +98,7 @@ OPTIONAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
     KEYS: ("out", "code"),
     VALUES: ("out", "code"),
     DIGESTS: ("out",),
+    OPERATIONS: ("out",),
 }
 
 _NUMBERS_BELOW = {

@@ -210,13 +210,15 @@ class Jvm:
         is_persisted: bool = False,
         step_size: int = 0,
         digest: Any = None,
+        operation: Any = None,
     ) -> Any:
         """A LineageTap over columns of ids, of the nodes `sources`.
 
         With a `key` (an expression of a long, neither null nor negative), `codes` and `keys` are the nodes D
         and K of its groups; without, it is an output's, which may have `output_files`. With `is_persisted`
         it is of a plan whose rows are to be cached or checkpointed. With a `step_size` it is one for `reads`,
-        and its key is not used. A `digest` is as a key, of the rows of an output without files.
+        and its key is not used. A `digest` is as a key, of the rows of an output without files. An
+        `operation` says what a statement of a table did with a row of an output, see contract.OPERATIONS.
         """
         if (key is None) != (codes < 0) or (key is None) != (keys < 0) or len(ids) != len(sources):
             raise ValueError(f"tap {node} has a key without its nodes, or columns without theirs")
@@ -224,13 +226,17 @@ class Jvm:
             raise ValueError(f"tap {node} has a key, so it is none of an output of files")
         if digest is not None and (key is not None or output_files is not None):
             raise ValueError(f"tap {node} has digests beside a key, or beside files")
+        if operation is not None and (key is not None or digest is not None):
+            raise ValueError(f"tap {node} has operations beside a key, or beside digests")
         files = output_files or OutputFiles()
         texts = self._empty if files.texts is None else files.texts
         spec = self._tap_spec(config, node, sources, codes, keys, files, is_persisted=is_persisted)
         spec = spec.inSteps(step_size)
         if digest is not None:
             spec = spec.withDigests()
-        optional = (key, digest, files.key, files.bucket)
+        if operation is not None:
+            spec = spec.withOperations()
+        optional = (key, digest, operation, files.key, files.bucket)
         children = [*ids, *(child for child in optional if child is not None), *files.values]
         return self._tap(spec, self.plan_builder.joined(self.java_list(children), texts))
 

@@ -71,9 +71,10 @@ def test_a_block_becomes_its_rows(path: Path) -> None:
 
 
 def annotations_of(sample: dict[str, Any]) -> list[dict[str, int]]:
-    """The rows that a sample of `winners` or `digests` becomes, by its own columns."""
+    """The rows that a sample of `winners`, `digests` or `operations` becomes, by its own columns."""
     columns, base = sample["columns"], sample["base_out"]
-    values = {"winners": columns.get("in"), "digests": columns.get("digest")}.get(sample["relation"]) or []
+    column = {"winners": "in", "digests": "digest", "operations": "operation"}.get(sample["relation"], "")
+    values = columns.get(column, [])
     positions = columns.get("out") or range(base, base + len(values))
     return [{"pos": pos, "value": value} for pos, value in zip(positions, values, strict=False)]
 

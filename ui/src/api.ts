@@ -816,6 +816,7 @@ export interface Record {
   value?: string | null;
   value_type?: string | null;
   source?: SourceRow | null;
+  operation?: string | null;
 }
 
 /** One page of a node's records. */

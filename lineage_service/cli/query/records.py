@@ -21,6 +21,8 @@ def line_of(record: Record) -> Text:
             line += Text("  ") + plain(source.text)
         if source.warning:
             line += Text("  ") + plain(f"({source.warning})", "yellow")
+    if record.operation is not None:
+        line += Text(f"  {record.operation}", "dim")
     if record.key is not None and (source is None or source.text is None):
         line += Text("  key ", "dim") + plain(record.key)
     if record.value is not None and (source is None or source.text is None):

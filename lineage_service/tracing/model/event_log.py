@@ -144,6 +144,7 @@ class EventLog:
             options=dataset.get("options") if isinstance(dataset, Mapping) else None,
             expressions=event.get("expressions"),
             site=_site(event.get("site")),
+            operation_of_rows=dataset.get("operation") if isinstance(dataset, Mapping) else None,
             decided_by=event.get("decided_by"),
         )
 

@@ -39,6 +39,7 @@ from lineage_service.tracing.walk.result import Position, Reached, Walked
 from spark_agent import contract
 
 __all__ = [
+    "Operations",
     "ShownRecords",
     "Texts",
     "along",
@@ -52,6 +53,8 @@ __all__ = [
 
 Texts = Mapping[tuple[int, int, int, str], tuple[str, str]]
 """(node, run, offset, kind) -> (type, text) of what was captured."""
+Operations = Mapping[tuple[int, int], str]
+"""(run, offset) -> what a statement of a table did with a record."""
 Segment = tuple[OpenedApplication[AnySnapshot], Walked]
 _NO_TEXT = (None, None)
 
@@ -64,6 +67,7 @@ def records_of(
     locations: RecordLocations,
     check: Check,
     columns: ColumnRequest | None = None,
+    operations: Operations | None = None,
 ) -> tuple[Record, ...]:
     """With what was captured of them, and the rows of files that they are."""
     places = map(_place, positions)
@@ -83,6 +87,7 @@ def records_of(
                 value=value,
                 value_type=value_type,
                 source=rows.get((partition, offset)),
+                operation=(operations or {}).get((position.run, offset), node.operation_of_rows),
             )
         )
     return tuple(records)

@@ -62,6 +62,7 @@ class Taps(Protocol):
         output_files: OutputFiles | None = None,
         step_size: int = 0,
         digest: Expression | None = None,
+        operation: Expression | None = None,
     ) -> Expression: ...
 
     def record_key(self, node: int, ids: Expression, names: RecordNames) -> Expression:

@@ -55,12 +55,13 @@ def output(
     output_files: OutputFiles | None = None,
     digest: Expression | None = None,
     left_out: Expression | None = None,
+    operation: Expression | None = None,
     **fields: Any,
 ) -> tuple[Plan, PlanNode]:
     """`top` with the tap of an output above it, and the columns of `plan` again; and its node.
 
-    `output_files` and `digest` are expressions over the columns of `plan`. `left_out` is a condition: rows
-    that meet it are no records of the output.
+    `output_files` and `digest` are expressions over the columns of `plan`, `operation` over those of `top`.
+    `left_out` is a condition: rows that meet it are no records of the output.
     """
     description = str(fields.pop("description", ""))
     node = walk.nodes.operator(
@@ -69,7 +70,7 @@ def output(
     if walk.upper_bound_reason:
         node.exact, node.reason = False, walk.upper_bound_reason
     node.id_parents = list(dict.fromkeys(source for _, source in top.ids))
-    tap = walk.taps.tap(node.number, top.ids, output_files=output_files, digest=digest)
+    tap = walk.taps.tap(node.number, top.ids, output_files=output_files, digest=digest, operation=operation)
     if left_out is not None:
         tap = walk.catalyst.either(left_out, tap)
     return walk.catalyst.project_as(plan, walk.catalyst.filter(tap, top.plan)), node

@@ -80,6 +80,7 @@ class PlanTaps:
         output_files: OutputFiles | None = None,
         step_size: int = 0,
         digest: Expression | None = None,
+        operation: Expression | None = None,
     ) -> Expression:
         columns, sources = [column for column, _ in ids], [source for _, source in ids]
         codes, keys = key_nodes
@@ -95,6 +96,7 @@ class PlanTaps:
             is_persisted=self._is_persisted,
             step_size=step_size,
             digest=digest,
+            operation=operation,
         )
 
     def attend_calls(self, nodes: Iterable[PlanNode]) -> None:

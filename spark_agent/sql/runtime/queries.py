@@ -97,6 +97,7 @@ class Queries:
             self._catalyst, session.context._jvm, self.asked, self._leave_out_frame
         ).replayed
         self.reruns = Reruns(self._catalyst, self._lazy_queries, events.emit, self.leave_out)
+        self._updates: dict[int | None, Plan] = {}  # under way, by the thread of the JVM
         self._left_out: set[tuple[int, ...]] = set()  # columns of scans
         self._callers = Callers(is_pinned=jvm.is_pinned)
         self._callers.note(jvm.thread())
@@ -161,6 +162,8 @@ class Queries:
 
     def _rewritten(self, plan: Plan, call: PlanningCall) -> Plan | None:
         kind = self._catalyst.kind(plan)
+        if kind == row_operations.UPDATING:
+            self._updates[call.thread] = plan
         if not call.is_captured or plan.isStreaming() or self.asked.is_asked(plan):
             return None
         if inserts := commands.several(self._catalyst, plan, kind):
@@ -305,6 +308,7 @@ class Queries:
             output_files=None if output is None else output.output_files,
             digest=self._digest(planned),
             left_out=None if output is None else output.left_out,
+            operation=rows.operation,
             **fields,
         )
         rewritten = walk.pruned(rewritten)
@@ -331,6 +335,8 @@ class Queries:
 
     def _begin_outputs(self, planned: PlannedQuery, rows: StatementRows, node: PlanNode) -> None:
         """`node` is that of the rows that are written."""
+        if rows.default is not None and node.dataset is not None:
+            node.dataset = {**node.dataset, "operation": rows.default}
         if planned.output is not None:
             self._executions.begin_output(node.number, planned.output)
         if planned.deletion is None:
@@ -343,8 +349,14 @@ class Queries:
     def _rows(self, walk: Walk, query: Plan, planned: PlannedQuery) -> StatementRows:
         """The rows of a query, and those that its statement deletes, if it is one that may."""
         work, gone = planned.call.work, planned.deletion
-        if work is None or work.statement is None or gone is None:
+        if work is None or work.statement is None or not work.is_writing:
             return StatementRows(walk.rewrite(query))
+        if work.statement == "UPDATE" and planned.call.thread in self._updates:
+            condition = self._updates.pop(planned.call.thread).condition()
+            condition = condition.get() if condition.isDefined() else None
+            return row_operations.rows_of_update(walk, query, condition)
+        if gone is None:
+            return StatementRows(walk.rewrite(query), default=work.written_as)
         sink = {"description": gone.path, "dataset": gone.dataset}
         return StatementPlan.of(self._catalyst, work.statement, query, sink).rewritten(walk, query)
 

@@ -17,8 +17,14 @@ from spark_agent.sql.rewrite.plan_nodes import PlanNode
 from spark_agent.sql.rewrite.plan_walk import Ids, Rewritten, Walk
 from spark_agent.sql.types import Expression, Plan
 
-#: As RowOperations.java has them.
-_DELETE, _COPY = 3, 4
+#: As contract.ROW_OPERATIONS has them.
+_UPDATE, _DELETE, _COPY = 2, 3, 4
+_COPIED = contract.ROW_OPERATIONS[_COPY]
+#: The command of an UPDATE of Delta Lake, which has its condition.
+UPDATING = "UpdateCommand"
+_OPERATION = "lineage_operation"
+#: A column of what is written into a table with a change data feed.
+_CHANGE_TYPE = "_change_type"
 #: Joins of a MERGE that writes files anew: rows of the table that it copies stay, on the right.
 _KEEPING_TABLE = ("RightOuter", "FullOuter")
 _BATCH_INDEX = "TahoeBatchFileIndex"
@@ -34,11 +40,16 @@ def deleted_by(path: str, version: str) -> str:
 
 @dataclass
 class StatementRows:
-    """The rows that a statement writes, and the node of those that it deletes, if these are known."""
+    """The rows that a statement writes, and the node of those that it deletes, if these are known.
+
+    It does `default` with each row that it writes, or what `operation` says, an expression over these rows.
+    """
 
     written: Rewritten
     deleted: PlanNode | None = None
     is_known: bool = True  # is it known which rows it deletes
+    default: str | None = None
+    operation: Expression | None = None
 
 
 @dataclass(frozen=True)
@@ -53,8 +64,8 @@ class StatementPlan:
     def of(cls, catalyst: Catalyst, statement: str, query: Plan, sink: dict[str, Any]) -> StatementPlan:
         """`statement` is MERGE or DELETE."""
         operations = catalyst.row_operations
-        known = operations.filterOfMerge(query) if statement == "MERGE" else operations.filterOfDelete(query)
-        return cls(statement, known, sink)
+        filter_of = operations.filterOfMerge if statement == "MERGE" else operations.filterOfDelete
+        return cls(statement, filter_of(query), sink)
 
     def rewritten(self, walk: Walk, query: Plan) -> StatementRows:
         """Raises UncoveredError."""
@@ -66,7 +77,8 @@ class StatementPlan:
         else:
             below, operation = walk.rewrite(filter_.child()), None
         if operation is not None and not catalyst.row_operations.mayDelete(filter_.child()):
-            return StatementRows(_above(walk, query, filter_, below, filter_.condition()))
+            written = _above(walk, query, below, operation, filter_, filter_.condition())
+            return StatementRows(written, default=_COPIED, operation=operation)
         node = walk.nodes.operator(
             f"{self.statement}: deleted rows",
             parents=[below.node],
@@ -83,10 +95,18 @@ class StatementPlan:
         else:
             is_deleted = catalyst.same(operation, catalyst.long(_DELETE))
             condition = catalyst.if_(is_deleted, leaving, filter_.condition())
-        return StatementRows(_above(walk, query, filter_, below, condition), node)
+        written = _above(walk, query, below, operation, filter_, condition)
+        return StatementRows(written, node, default=_COPIED, operation=operation)
 
 
-def _above(walk: Walk, query: Plan, filter_: Plan, below: Rewritten, condition: Expression) -> Rewritten:
+def _above(
+    walk: Walk,
+    query: Plan,
+    below: Rewritten,
+    operation: Expression | None,
+    filter_: Plan,
+    condition: Expression,
+) -> Rewritten:
     """A filter with another condition, and the projections over it that `query` begins with."""
     catalyst, projections = walk.catalyst, []
     while catalyst.kind(query) == "Project":
@@ -94,16 +114,45 @@ def _above(walk: Walk, query: Plan, filter_: Plan, below: Rewritten, condition: 
         query = query.child()
     rows = walk.over(filter_, below, catalyst.filter(condition, below.plan), ())
     for projection in reversed(projections):
-        ids = [column for column, _ in rows.ids]
-        rows = walk.over(projection, rows, catalyst.project(projection.projectList(), rows.plan, ids), ())
+        rows = _projected(walk, projection, rows, operation)
     return rows
+
+
+def _projected(walk: Walk, projection: Plan, rows: Rewritten, more: Expression | None) -> Rewritten:
+    columns = [*(column for column, _ in rows.ids), *([] if more is None else [more])]
+    plan = walk.catalyst.project(projection.projectList(), rows.plan, columns)
+    return walk.over(projection, rows, plan, ())
+
+
+def rows_of_update(walk: Walk, query: Plan, condition: Expression | None) -> StatementRows:
+    """Of an UPDATE the rows that it writes: those that fulfil its condition are updated, others copied.
+
+    Nothing is said of a condition that may be another one each time, nor where the rows are not those that it
+    is about. None: it has no condition. Raises UncoveredError.
+    """
+    catalyst = walk.catalyst
+    is_plain = catalyst.kind(query) == "Project" and _CHANGE_TYPE not in catalyst.names(query.output())
+    if is_plain and condition is not None:
+        columns = set(catalyst.column_ids(query.child()))
+        is_plain = bool(condition.deterministic()) and catalyst.column_ids_read(condition) <= columns
+    if not is_plain:
+        return StatementRows(walk.rewrite(query))
+    if condition is None:
+        return StatementRows(walk.rewrite(query), default="update")
+    walk.root = query
+    below = walk.rewrite(query.child())
+    is_updated = catalyst.same(condition, catalyst.true)
+    numbers = catalyst.if_(is_updated, catalyst.long(_UPDATE), catalyst.long(_COPY))
+    operation = catalyst.alias(numbers, _OPERATION)
+    written = _projected(walk, query, below, operation)
+    return StatementRows(written, default=_COPIED, operation=operation.toAttribute())
 
 
 def _with_operations(walk: Walk, projection: Plan) -> tuple[Rewritten, Expression]:
     """The rows of a MERGE with what becomes of each. One that is copied is not of the source of the MERGE."""
     catalyst = walk.catalyst
     below = walk.rewrite(projection.child())
-    operation = catalyst.alias(catalyst.row_operations.operation(projection), "lineage_operation")
+    operation = catalyst.alias(catalyst.row_operations.operation(projection), _OPERATION)
     ids = [column for column, _ in below.ids]
     projected = catalyst.project(projection.projectList(), below.plan, [*ids, operation])
     rows = walk.over(projection, below, projected, ())

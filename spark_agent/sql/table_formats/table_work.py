@@ -99,6 +99,15 @@ class TableWork:
         return self.is_writing and self.statement in _DELETING and _INSERTING not in self.classes
 
     @property
+    def written_as(self) -> str | None:
+        """What the statement does with all rows that it writes, if that is one thing."""
+        if not self.is_writing:
+            return None
+        if self.statement == "MERGE" and _INSERTING in self.classes:
+            return "insert"
+        return "copy" if self.statement == "OPTIMIZE" else None
+
+    @property
     def is_of_rows(self) -> bool:
         """Is the plan one of the user's statement, and none of the library's own?"""
         is_kept = self.is_materializing or self.is_deleting

@@ -41,6 +41,8 @@ class Changes:
     table: dict[int, TableRow] = field(default_factory=dict)  # by id
     deleted: list[tuple[int, str, frozenset[Origin]]] = field(default_factory=list)
     """(version, name of the statement, origins of a row that it deleted, and of what made it do so)."""
+    events: list[tuple[str, str, frozenset[Origin]]] = field(default_factory=list)
+    """(name of the statement, what it did with a row of the table, origins of that row); no copies."""
     version: int = 0
     next_id: int = 1000
 
@@ -85,7 +87,7 @@ class Changes:
             return
         self.done(f"DELETE FROM {{table}} WHERE {condition.sql.format(of='')}")
         for key in gone:
-            self.deleted.append((self.version, "DELETE", self.table.pop(key).origins))
+            self._delete("DELETE", key, self.table[key].origins)
 
     def update(self) -> None:
         condition = self.condition()
@@ -95,7 +97,7 @@ class Changes:
         )
         for key in changed:
             _, v, name, p = self.table[key].values
-            self.table[key] = TableRow((key, v + 7, name, p), self.table[key].origins)
+            self._put("UPDATE", "update", TableRow((key, v + 7, name, p), self.table[key].origins))
 
     def insert(self) -> None:
         name, rows = self.source(range(self.next_id, self.next_id + 8))
@@ -174,16 +176,24 @@ class Changes:
             else:
                 action, origins, new = _first(only_table, old.values), old.origins, old.values
             if action == "DELETE":
-                self.deleted.append((self.version, "MERGE", origins))
-                del self.table[key]
+                self._delete("MERGE", key, origins)
             elif action == "UPDATE SET *":
-                self.table[key] = TableRow(new, origins)
+                self._put("MERGE", "update", TableRow(new, origins))
             elif action is not None:
                 v = old.values[1] + (new[1] if key in of_source else -1)
-                self.table[key] = TableRow((key, v, *old.values[2:]), origins)
-        for key, (row, values) in of_source.items():
+                self._put("MERGE", "update", TableRow((key, v, *old.values[2:]), origins))
+        for row, values in of_source.values():
             if values[0] >= self.next_id - 5 and _first(unmatched, values) is not None:
-                self.table[key] = TableRow(values, frozenset({(f"{name}.csv", row)}))
+                self._put("MERGE", "insert", TableRow(values, frozenset({(f"{name}.csv", row)})))
+
+    def _put(self, statement: str, operation: str, row: TableRow) -> None:
+        self.table[row.values[0]] = row
+        self.events.append((statement, operation, row.origins))
+
+    def _delete(self, statement: str, key: int, origins: frozenset[Origin]) -> None:
+        del self.table[key]
+        self.deleted.append((self.version, statement, origins))
+        self.events.append((statement, "delete", origins))
 
     def written(self) -> dict[int, Values]:
         """The rows of the table in the end."""

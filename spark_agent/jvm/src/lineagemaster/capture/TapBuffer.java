@@ -27,6 +27,9 @@ public class TapBuffer implements TaskCapture.Part {
   /** The property of jobs that a library of the JVM runs for one call: its number, as runtime/fits.py sets it. */
   public static final String TAKER = "spark.lineage.taker";
 
+  /** What a statement does with a row that it writes into another file as it is; see spark_agent/contract/blocks.py. */
+  public static final long COPY = 4;
+
   /** Rows of a block; a column of them takes 512 KiB at most. */
   private static final int MAX_ROWS = 1 << 16;
   /** Entries of a block of pairs, which has two columns: below the 900,000 bytes that a block may take. */
@@ -41,7 +44,7 @@ public class TapBuffer implements TaskCapture.Part {
 
   /** One array for each column of ids. */
   public final long[][] ids;
-  /** The keys of the rows, if the tap has them, or their digests. */
+  /** The keys of the rows, if the tap has them, or their digests, or what a statement did with them. */
   public long[] keys;
   /** How many rows the arrays hold. */
   public int rows;
@@ -94,7 +97,7 @@ public class TapBuffer implements TaskCapture.Part {
     cacheFill = isPersisted && !spec.hasKey() ? new CacheFill(task) : null;
     ids = new long[spec.sourceNodes.length][0];
     keys = hasKeys ? new long[0] : null;
-    codes = hasKeys && !spec.isOfWinners() && !spec.hasDigests() ? new KeyCodes(MAX_PAIRS) : null;
+    codes = hasKeys && !spec.isOfWinners() && !spec.hasDigests() && !spec.hasOperations() ? new KeyCodes(MAX_PAIRS) : null;
     steps = spec.steps();
     outputFiles = spec.hasOutputFiles() ? new OutputFiles(spec) : null;
     messageKey = (spec.config.applicationId + "#" + run).getBytes(StandardCharsets.UTF_8);
@@ -115,7 +118,8 @@ public class TapBuffer implements TaskCapture.Part {
   }
 
   static TapBuffer ofOutput(TapSpec spec, int partition, boolean isOneOfMany, OutputPasses passes) {
-    return new TapBuffer(spec, partition, passes, isOneOfMany ? FIRST_CAPACITY : MAX_ROWS, spec.hasDigests());
+    return new TapBuffer(spec, partition, passes, isOneOfMany ? FIRST_CAPACITY : MAX_ROWS,
+        spec.hasDigests() || spec.hasOperations());
   }
 
   /** How many rows it has seen. */
@@ -203,6 +207,8 @@ public class TapBuffer implements TaskCapture.Part {
           sendCodes(count);
         } else if (spec.hasDigests()) {
           send(new FlowBlock(spec.node, "digests").outputs(firstRow).column("digest", keys, count));
+        } else if (spec.hasOperations()) {
+          sendOperations(count);
         }
       } catch (Throwable error) {
         countBug(error);
@@ -271,6 +277,24 @@ public class TapBuffer implements TaskCapture.Part {
       if (winners == MAX_PAIRS || winners > 0 && i == count - 1) {
         send(new FlowBlock(node, "winners").column("out", out, winners).column("in", in, winners));
         winners = 0;
+      }
+    }
+  }
+
+  /** Sends what was done with rows that are no copies. */
+  private void sendOperations(int count) {
+    long[] out = new long[Math.min(count, MAX_PAIRS)];
+    long[] operations = new long[out.length];
+    int changes = 0;
+    for (int i = 0; i < count; i++) {
+      if (keys[i] >= 0 && keys[i] != COPY) {
+        out[changes] = firstRow + i;
+        operations[changes++] = keys[i];
+      }
+      if (changes == MAX_PAIRS || changes > 0 && i == count - 1) {
+        FlowBlock block = new FlowBlock(spec.node, "operations").column("out", out, changes);
+        send(block.column("operation", operations, changes));
+        changes = 0;
       }
     }
   }

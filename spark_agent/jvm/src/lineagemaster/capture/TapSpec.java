@@ -25,6 +25,7 @@ public final class TapSpec implements Serializable {
   private int stepSize;
   private int[] winnerNodes;
   private boolean hasDigests;
+  private boolean hasOperations;
 
   /**
    * @param codeNode the node of the rows' keys by their codes, or -1: this is an output, whose rows have no key
@@ -85,6 +86,16 @@ public final class TapSpec implements Serializable {
 
   public boolean hasDigests() {
     return hasDigests;
+  }
+
+  /** The same, but of an output whose rows have what a statement did with them, where others have keys. */
+  public TapSpec withOperations() {
+    hasOperations = true;
+    return this;
+  }
+
+  public boolean hasOperations() {
+    return hasOperations;
   }
 
   boolean isOfWinners() {

@@ -21,7 +21,8 @@ import scala.collection.Seq;
  *
  * <ol>
  *   <li>columns of ids, a null where a row has none
- *   <li>if the spec has one, the row's key, or its digest: a long that is never null or negative
+ *   <li>if the spec has one, the row's key, its digest, or what a statement did with it: a long that is never null or
+ *       negative
  *   <li>of an output that has several files: the key of the row's file, a bucket if it has buckets, and the texts that
  *       name its folder. Bucket and texts are only evaluated for the first row of those that go into one file
  *   <li>texts in which the end of a line is looked for
@@ -116,9 +117,9 @@ public final class LineageTap extends PinnedExpression implements InitializedPer
     return !LineBreaks.in(text) && !(spec.isOnlyColumn && LineBreaks.isBlank(text));
   }
 
-  /** How many children are columns of the buffer: ids, and a key or a digest. */
+  /** How many children are columns of the buffer: ids, and a key, a digest or an operation. */
   private int columnCount() {
-    return spec.sourceNodes.length + (spec.hasKey() || spec.hasDigests() ? 1 : 0);
+    return spec.sourceNodes.length + (spec.hasKey() || spec.hasDigests() || spec.hasOperations() ? 1 : 0);
   }
 
   /** Where the texts that name the folder begin. */

@@ -3,6 +3,7 @@ package lineagemaster.plan;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import lineagemaster.capture.TapBuffer;
 import lineagemaster.expression.ScalaLists;
 import org.apache.spark.sql.catalyst.expressions.CaseWhen;
 import org.apache.spark.sql.catalyst.expressions.Cast;
@@ -25,12 +26,12 @@ import scala.collection.Seq;
  * are others.
  */
 public final class RowOperations {
-  /** As spark_agent/sql/table_formats/row_operations.py has them. */
+  /** As spark_agent/contract/blocks.py has them. */
   static final long NONE = 0;
   static final long INSERT = 1;
   static final long UPDATE = 2;
   static final long DELETE = 3;
-  static final long COPY = 4;
+  static final long COPY = TapBuffer.COPY;
 
   private static final String METRIC = "IncrementMetric";
   private static final String DROPPED = "_row_dropped_";
