@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 from lineage_service.cli.stores import open_queries
 from lineage_service.queries import Queries, TraceQuery
 from lineage_service.settings import Settings
+from tests.support.tables.delta_logs import lasting_log
 from tests.support.tables.delta_oracle import Changes, Origin
 from tests.support.tables.lake import Lake, new_lake, out_rows, rows_behind
 
@@ -127,3 +129,23 @@ def test_each_row_is_traced_through_random_changes(
                 for either in (traced, expected):
                     either.deleted = {(statement, 0) for statement, _ in either.deleted}
             assert traced == expected, (name, row, changes.statements)
+
+
+@pytest.mark.parametrize(
+    ("seed", "properties", "is_partitioned"), [(7, {}, False), (8, VECTORS | TRACKING, True)]
+)
+def test_the_log_and_the_rows_of_a_table_are_those_without_lineage(
+    lake: Lake, seed: int, properties: dict[str, str], is_partitioned: bool
+) -> None:
+    changes = Changes.of(seed, 8)
+    results = []
+    for is_followed in (False, True):
+        put(lake, changes, properties, is_partitioned=is_partitioned)
+        lake.run("delta_changes.py", is_followed=is_followed)
+        rows = [columns for _, _, columns in out_rows(lake.folder / "out")]
+        results.append((rows, lasting_log(lake.folder / "table")))
+        shutil.rmtree(lake.folder / "table")
+        shutil.rmtree(lake.folder / "out")
+    (plain_rows, plain_log), (rows, log) = results
+    assert rows == plain_rows
+    assert log == plain_log
