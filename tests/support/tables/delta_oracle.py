@@ -117,16 +117,16 @@ class Changes:
 
     def merge(self) -> None:
         fresh = list(range(self.next_id, self.next_id + 5))
-        self.next_id += 5
         known = self.random.sample(sorted(self.table), min(len(self.table), 12))
         keys = [*known, *fresh]
         self.random.shuffle(keys)
-        name, rows = self.source(keys)
         matched = self.clauses(("UPDATE SET *", "UPDATE SET v = t.v + s.v", "DELETE"), "s.")
         unmatched = self.clauses(("INSERT *",), "s.", most=1)
         only_table = self.clauses(("UPDATE SET v = t.v - 1", "DELETE"), "t.")
         if not (matched or unmatched or only_table):
             return
+        self.next_id += 5
+        name, rows = self.source(keys)
         text = f"MERGE INTO {{table}} t USING {name} s ON t.id = s.id"
         for words, clauses in (
             ("MATCHED", matched),
