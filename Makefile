@@ -44,7 +44,9 @@ test test-all: java $(STAMP)
 	@$(BIN)/python -m scripts.server_jars 2>/dev/null & # what fails here is tried again, and said, by the first test that needs a server
 	@$(MAKE) --no-print-directory -j 2 tested-page brief-jvm
 	$(BIN)/python -m pytest -q --require-services -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(LANE) $(RECORD)
+	$(OTHER_PYSPARK)
 
+test-all: OTHER_PYSPARK = $(PYTHON) -m scripts.pyspark_versions --all --workers $(WORKERS)
 test: ## run the tests of every change, with a Kafka and a Neo4j of their own (WORKERS=1: one after the other)
 test-all: ## run all tests: those that take long, too
 

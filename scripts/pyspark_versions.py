@@ -1,6 +1,6 @@
-"""Runs the core of the tests on several versions of PySpark, each in an environment of its own.
+"""Runs tests on several versions of PySpark, each in an environment of its own: the core of them, or all.
 
-    python3 -m scripts.pyspark_versions [VERSION ...]
+    python3 -m scripts.pyspark_versions [--all] [--workers N] [VERSION ...]
 
 An environment is made in .cache/pyspark-VERSION the first time and whenever pyproject.toml has changed since.
 Prints the tests' own words as they come and one table at the end, in the form of docs/versions.md. Ends
@@ -9,6 +9,7 @@ with 1 if a test of any version failed or a version could not be tested.
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import time
@@ -20,7 +21,9 @@ from xml.etree import ElementTree
 from scripts.environment import ROOT, EnvironmentFailed, alone, make, say
 
 #: The last release of each line of PySpark that the agent supports.
-VERSIONS = ("3.5.9", "4.0.5", "4.1.4", "4.3.0")
+VERSIONS = ("3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0")
+#: Of its line are the newest table formats: `make test-all` runs on it what depends on PySpark.
+TABLES = "4.1.4"
 #: What depends on PySpark: operators and the reading of text on its classes, captures, traces and values in
 #: real jobs, records that make jobs fail, replays and their guard, jobs with and without the agent, every way
 #: to start it.
@@ -63,6 +66,8 @@ CORE = (
     "tests/spark/rdd/test_dstreams.py",
     "tests/e2e/start/test_ways_to_start.py",
 )
+#: All that imports PySpark or starts it; what takes long is left to the version that is pinned.
+ALL = ("tests/spark", "tests/unit/spark_agent", "tests/e2e/start", "-m", "not thorough")
 #: A line of PySpark, and what the ones before it make Python warn of, which would fail some test: sockets
 #: that are left to the garbage collector, a module of Python's that is deprecated, names of pandas' that are.
 WARNINGS = (
@@ -98,8 +103,8 @@ def environment(version: str) -> Path:
     return folder / "bin" / "python"
 
 
-def run_core(version: str) -> Outcome:
-    """The outcome of the core of the tests on `version`."""
+def run_tests(version: str, tests: Sequence[str] = CORE) -> Outcome:
+    """The outcome of these tests on `version`."""
     began = time.monotonic()
     try:
         python = environment(version)
@@ -107,13 +112,13 @@ def run_core(version: str) -> Outcome:
         return Outcome(version=version, passed=0, failed=0, skipped=0, seconds=0, problem=str(error))
     report = python.parents[1] / "report.xml"
     report.unlink(missing_ok=True)
-    say(f"\nPySpark {version}: {' '.join(CORE)}")
+    say(f"\nPySpark {version}: {' '.join(tests)}")
     options = ["-q", "--require-services", "-o", "cache_dir=.cache/pytest", f"--junit-xml={report}"]
     for line, warning in WARNINGS:
         options += ["-W", warning] if _numbers(version) < line else []
     began = time.monotonic()
     subprocess.run(
-        [python, "-m", "pytest", *options, *CORE],
+        [python, "-m", "pytest", *options, *tests],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         check=False,
@@ -155,10 +160,23 @@ def table(outcomes: Sequence[Outcome]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python3 -m scripts.pyspark_versions")
+    parser.add_argument(
+        "versions",
+        nargs="*",
+        metavar="VERSION",
+        help=f"of PySpark (the last of each line; with --all {TABLES})",
+    )
+    parser.add_argument("--all", action="store_true", help="all tests that depend on PySpark, not the core")
+    parser.add_argument("--workers", type=int, default=1, help="tests side by side (1)")
+    options = parser.parse_args(arguments)
+    tests = list(ALL if options.all else CORE)
+    if options.workers > 1:
+        tests += ["-n", str(options.workers), "--dist", "loadfile", "--no-loadscope-reorder"]
     outcomes = []
     try:
-        for version in arguments or VERSIONS:
-            outcomes.append(run_core(version))
+        for version in options.versions or ([TABLES] if options.all else VERSIONS):
+            outcomes.append(run_tests(version, tests))
     except KeyboardInterrupt:
         return 130
     say(f"\n{table(outcomes)}")

@@ -30,7 +30,7 @@ import psutil
 from perf.capture import processes, report
 from perf.capture.broker import Broker
 from perf.capture.cases import CASES, DETAILED, LINEAGE, MODES, PACED, PARTS, UNEXPLAINED, WORKLOADS, Case
-from perf.capture.drivers import ROOT, Driver, JobError, UnmirroredError, digest
+from perf.capture.drivers import ROOT, Driver, JobError, UnmirroredError, delta_conf, digest
 from perf.capture.report import Run
 
 
@@ -43,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     shutil.rmtree(folder / "run", ignore_errors=True)
     (folder / "run").mkdir(parents=True)
     about = _about(options)
+    conf = delta_conf() if any(CASES[name].is_delta for name in options.workloads) else {}
     runs: list[Run] = []
     left_out: list[str] = []
     options.results.mkdir(parents=True, exist_ok=True)
@@ -58,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 memory=options.memory,
                 bootstrap_servers=broker.bootstrap_servers,
                 folder=folder / "run",
+                conf=conf,
             )
             cleanup.callback(drivers[mode].close)
         bench = Bench(folder, options.seed, drivers, broker)
@@ -124,7 +126,7 @@ class Bench:
             wall_s=round(cost.wall_s, 3),
             kafka_cpu_s=round(kafka_cpu_s, 2),
             load=round(load, 2),
-            input_bytes=sum(path.stat().st_size for path in inputs),
+            input_bytes=sum(map(_bytes_of, inputs)),
             output_rows=rows,
             output_sha256=sha256,
             sent_bytes=broker.stored_bytes() - stored,
@@ -236,6 +238,11 @@ def _processor() -> str:
         (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
         platform.machine(),
     )
+
+
+def _bytes_of(path: Path) -> int:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def _write(path: Path, result: dict[str, Any]) -> None:

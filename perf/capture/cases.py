@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import csv
 
 WORKLOADS = Path(__file__).parents[1] / "workloads"
 
@@ -30,14 +34,22 @@ RATIOS: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    """One generated file. `kind` and `options` are those of perf.workloads.generate."""
+    """One generated file. `kind` and `options` are those of perf.workloads.generate.
+
+    With `columns` it is a table of Delta Lake with these: what the file of CSV has.
+    """
 
     kind: str
     options: tuple[str, ...] = ()
     is_sized: bool = True  # false: the whole of a kind that has an end
+    columns: Mapping[str, pa.DataType] = field(default_factory=dict)
 
     def file(self, folder: Path, megabytes: float, seed: int) -> Path:
-        """The file, made if it is not there yet."""
+        """The file, or the folder of the table, made if it is not there yet."""
+        path = self._file(folder, megabytes, seed)
+        return delta_table(path, self.columns) if self.columns else path
+
+    def _file(self, folder: Path, megabytes: float, seed: int) -> Path:
         size = f"-{megabytes:g}" if self.is_sized else ""
         path = folder / f"{'-'.join((self.kind, *self.options)).replace('--', '')}{size}-{seed}.txt"
         if not path.exists():
@@ -49,9 +61,27 @@ class Input:
         return path
 
 
+def delta_table(file: Path, columns: Mapping[str, pa.DataType]) -> Path:
+    """The table beside the file of CSV, made if it is not there yet."""
+    from deltalake import write_deltalake
+
+    path = file.with_suffix(".delta")
+    if not path.exists():
+        unfinished = path.with_name(f"{path.name}.unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        options = csv.ReadOptions(column_names=list(columns)), csv.ConvertOptions(column_types=dict(columns))
+        rows = csv.open_csv(file, read_options=options[0], convert_options=options[1])
+        write_deltalake(unfinished, rows)
+        unfinished.rename(path)
+    return path
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One job with its inputs. `targets` are upper bounds by the names of RATIOS."""
+    """One job with its inputs. `targets` are upper bounds by the names of RATIOS.
+
+    `is_delta`: it needs the jars of Delta Lake, and a PySpark that these are for.
+    """
 
     name: str
     title: str
@@ -60,6 +90,7 @@ class Case:
     after_output: tuple[str, ...] = ()
     targets: Mapping[str, float] = field(default_factory=dict)
     bytes_per_flow: float | None = None
+    is_delta: bool = False
 
     def arguments(self, inputs: list[Path], output: Path) -> list[str]:
         """What the job is called with."""
@@ -69,6 +100,24 @@ class Case:
 _ZIPF = (Input(kind="words"),)
 _PURCHASES = Input(kind="purchases")
 _SHOP = (_PURCHASES, Input(kind="customers", is_sized=False))
+
+_DELTA_SHOP = (
+    Input(
+        kind="purchases",
+        columns={
+            "number": pa.int32(),
+            "customer": pa.string(),
+            "product": pa.string(),
+            "day": pa.string(),
+            "amount": pa.decimal128(9, 2),
+        },
+    ),
+    Input(
+        kind="customers",
+        is_sized=False,
+        columns={name: pa.string() for name in ("customer", "name", "country")},
+    ),
+)
 
 _PIGMIX = (
     Input(kind="page-views"),
@@ -180,6 +229,15 @@ CASES: Mapping[str, Case] = {
                 ("join-all", "Join of three tables", _SHOP),
                 ("tweets", "Tweets as a DataFrame", (Input(kind="tweets"),)),
             )
+        ),
+        Case(
+            name="delta-join",
+            title="Join and aggregate of Delta tables",
+            job="delta_join.py",
+            inputs=_DELTA_SHOP,
+            targets={"lineage/stock": 1.15},
+            bytes_per_flow=1.0,
+            is_delta=True,
         ),
         Case(
             name="dataframe-groups",

@@ -10,17 +10,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, Listener
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
+
+import pyspark
 
 from perf.capture import processes
 from perf.capture.cases import DETAILED, LINEAGE, PACED, PARTS, UNEXPLAINED
 from perf.capture.driver import KEY
+from scripts.table_jars import jars_of
 
 ROOT = Path(__file__).parents[2]
+DELTA_LOCKS = ROOT / "tests" / "support" / "tables"
 _START_S = 60
 _JOB_S = 3_600
 
@@ -45,7 +50,7 @@ class Cost:
 class Driver:
     """A spark-submit that runs jobs in `mode` until it is closed. Its log is in `folder`.
 
-    `root` is the tree that the agent comes from.
+    `root` is the tree that the agent comes from. `conf` is of the jobs.
     """
 
     def __init__(
@@ -57,8 +62,10 @@ class Driver:
         bootstrap_servers: str,
         folder: Path,
         root: Path = ROOT,
+        conf: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         conf = {
+            **conf,
             "spark.ui.enabled": "false",
             "spark.driver.memory": memory,
             "spark.lineage.enabled": str(mode in (LINEAGE, DETAILED, PACED, UNEXPLAINED, *PARTS)).lower(),
@@ -142,13 +149,38 @@ class Driver:
         shutil.rmtree(self._sockets, ignore_errors=True)
 
 
+def delta_conf() -> dict[str, str]:
+    """What a job needs for tables of Delta Lake. Raises JobError where this PySpark has no jars of it."""
+    lines = {lock.stem.rpartition("-")[2]: lock for lock in sorted(DELTA_LOCKS.glob("delta-*.lock"))}
+    line = ".".join(pyspark.__version__.split(".")[:2])
+    if line not in lines:
+        raise JobError(
+            f"tables of Delta Lake need PySpark {' or '.join(lines)}, and this is {pyspark.__version__}: "
+            "`python3 -m scripts.pyspark_versions VERSION` makes an environment of it in .cache"
+        )
+    return {
+        "spark.jars": ",".join(str(path) for path in jars_of(lines[line])),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    }
+
+
 def _environment() -> dict[str, str]:
     """Ours, in which Python may keep what it compiled, as pip does of a package that it installs."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def digest(output: Path) -> tuple[int, str]:
-    """(rows, SHA-256 of files' numbers and bytes in order) of a text output. Equal rows in equal order."""
+    """(rows, SHA-256 of files' numbers and bytes in order) of a text output. Equal rows in equal order.
+
+    Of a table of Delta Lake: of its rows, in the order of their columns.
+    """
+    if (output / "_delta_log").exists():
+        from deltalake import DeltaTable
+
+        table = DeltaTable(output).to_pyarrow_table()
+        table = table.sort_by([(name, "ascending") for name in table.column_names])
+        return table.num_rows, hashlib.sha256(repr(table.to_pydict()).encode()).hexdigest()
     rows, sha = 0, hashlib.sha256()
     for part in sorted(output.glob("part-*")):
         sha.update(part.name[: len("part-00000")].encode())

@@ -39,7 +39,8 @@ def test_the_table_has_a_row_for_each_version_and_names_problems_below() -> None
 def test_one_failing_version_is_a_failure_and_the_others_run_all_the_same(
     versions: list[str], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(pyspark_versions, "run_core", {"3.5.9": BAD, "4.3.0": GOOD}.__getitem__)
+    outcomes = {"3.5.9": BAD, "4.3.0": GOOD}
+    monkeypatch.setattr(pyspark_versions, "run_tests", lambda version, tests: outcomes[version])
     assert main(versions) == code
     assert "| 4.3.0 | 9 | 0 | 1 | 200 |" in capsys.readouterr().out
 
