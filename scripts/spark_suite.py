@@ -4,7 +4,8 @@
 
 SPARK_SRC is a checkout of Spark: PySpark's wheel has no tests, and none is kept here. A test that ends in
 another way with lineage than without is a defect of the agent. Exit code 0: none does, and lineage was on.
-There are two suites (`spark_suite_modules`): the tests of RDDs, and those of DataFrames and SQL.
+There are three suites (`spark_suite_modules`): the tests of RDDs, those of DataFrames and SQL, and, of a
+checkout of Delta Lake, those of its tables.
 
 All of it happens in one folder, .cache/spark-suite/SUITE:
  1. `home` is a SPARK_HOME of links: the installed PySpark with `tests`, `testing` and `test_support` of the
@@ -40,6 +41,7 @@ from lineage_service.settings import Settings
 from scripts import brief_jvm
 from scripts.spark_suite_modules import SUITES, THEIRS, Suite, modules_in
 from scripts.spark_suite_report import WAYS, Compared, Run, checkout_version, in_short, page
+from scripts.table_jars import NoTableJarsError, delta_conf
 from spark_agent import contract
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -60,21 +62,21 @@ class SuiteFailed(Exception):
 def find_modules(source: Path, suite: Suite) -> list[str]:
     """Dotted names of what there is to run; raises SuiteFailed for what is no checkout of Spark."""
     if not source.is_dir():
-        raise SuiteFailed(f"{source} is no folder; SPARK_SRC must name a checkout of Apache Spark")
-    for needed in ("python/pyspark/testing", "python/test_support"):
+        raise SuiteFailed(f"{source} is no folder; SPARK_SRC must name a checkout of {suite.project}")
+    for needed in suite.needed:
         if not (source / needed).is_dir():
-            raise SuiteFailed(f"{source} is no checkout of Apache Spark: it has no {needed}")
+            raise SuiteFailed(f"{source} is no checkout of {suite.project}: it has no {needed}")
     modules = modules_in(source, suite)
     if not modules:
         raise SuiteFailed(
-            f"{source} has none of the tests of {suite.of} that are looked for in python/pyspark/"
-            f"{' and python/pyspark/'.join(suite.packages)}"
+            f"{source} has none of the tests of {suite.of} that are looked for in "
+            f"{' and '.join(f'python/{suite.package}/{folder}' for folder in suite.packages)}"
         )
     return [*modules, *suite.examples]
 
 
-def make_home(home: Path, source: Path) -> None:
-    """Links to the installed PySpark, with the tests of `source` in it."""
+def make_home(home: Path, source: Path, suite: Suite) -> None:
+    """Links to the installed PySpark, with the tests of `source` in it, or its package beside it."""
     shutil.rmtree(home, ignore_errors=True)
     installed = Path(pyspark.__file__).resolve().parent
     package = home / "python" / "pyspark"
@@ -87,10 +89,13 @@ def make_home(home: Path, source: Path) -> None:
     for archive in (installed / "python" / "lib").glob("py4j-*.zip"):
         (home / "python" / "lib" / archive.name).symlink_to(archive)
     theirs = source.resolve() / "python"
-    (home / "python" / "test_support").symlink_to(theirs / "test_support")
-    for name in THEIRS:
-        if (theirs / "pyspark" / name).is_dir():
-            (package / name).symlink_to(theirs / "pyspark" / name)
+    if suite.package != package.name:
+        (home / "python" / suite.package).symlink_to(theirs / suite.package)
+    else:
+        (home / "python" / "test_support").symlink_to(theirs / "test_support")
+        for name in THEIRS:
+            if (theirs / "pyspark" / name).is_dir():
+                (package / name).symlink_to(theirs / "pyspark" / name)
     for folder in _OF_LINKS:
         for entry in (installed / folder).iterdir():
             link = package / folder / entry.name
@@ -283,8 +288,10 @@ def run_modules(modules: Sequence[str], folder: Path, options: argparse.Namespac
     with kafka(folder / "stack") as bootstrap_servers:
         topics = {f"{name}-node": contract.NODE_PARTITIONS, f"{name}-flow": contract.FLOW_PARTITIONS}
         create_topics(bootstrap_servers, topics)
-        write_conf(folder / "off", {})
+        tables = delta_conf() if SUITES[options.suite].needs_delta else {}
+        write_conf(folder / "off", tables)
         lineage = {
+            **tables,
             "spark.lineage.enabled": "true",
             "spark.lineage.kafka.bootstrap.servers": bootstrap_servers,
             "spark.lineage.topic.node": f"{name}-node",
@@ -304,7 +311,9 @@ def named(module: str, names: Sequence[str]) -> bool:
 def run(options: argparse.Namespace) -> bool:
     """Runs the modules and writes the report; True if nothing differs. Raises SuiteFailed."""
     if not options.source:
-        raise SuiteFailed("SPARK_SRC is not given; it must name a checkout of Apache Spark")
+        raise SuiteFailed(
+            f"SPARK_SRC is not given; it must name a checkout of {SUITES[options.suite].project}"
+        )
     source, suite = Path(options.source), SUITES[options.suite]
     folder = Path(options.folder).absolute() / options.suite
     modules = every = find_modules(source, suite)
@@ -314,8 +323,8 @@ def run(options: argparse.Namespace) -> bool:
         raise SuiteFailed(f"--conf {bad[0]} is not KEY=VALUE")
     if not modules:
         raise SuiteFailed(f"there is no module {' or '.join(options.only)}")
-    make_home(folder / "home", source)
-    checkout = checkout_version(source)
+    make_home(folder / "home", source, suite)
+    checkout = checkout_version(source, suite.package)
     of = [pyspark.__version__, checkout, *options.conf]
     results = kept(folder / "results.json", of) if options.resume else []
     results = [result for result in results if not named(result.module, options.again)]
@@ -341,16 +350,19 @@ def run(options: argparse.Namespace) -> bool:
         raise SuiteFailed("lineage was never on, so nothing was compared")
     if options.report is not None:
         Path(options.report or suite.page).write_text(
-            page(results, suite.of, len(every), checkout, options.conf)
+            page(results, suite, len(every), checkout, options.conf)
         )
     return not differences
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="scripts.spark_suite", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("source", metavar="SPARK_SRC", help="a checkout of Apache Spark")
+    parser.add_argument("source", metavar="SPARK_SRC", help="a checkout of Apache Spark, or Delta Lake")
     parser.add_argument(
-        "--suite", choices=sorted(SUITES), default="rdd", help="tests of RDDs, or of DataFrames and SQL"
+        "--suite",
+        choices=sorted(SUITES),
+        default="rdd",
+        help="tests of RDDs, of DataFrames and SQL, or of Delta Lake",
     )
     parser.add_argument("--only", nargs="+", metavar="MODULE", help="run these modules only")
     parser.add_argument(
@@ -374,7 +386,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         return 0 if run(options) else 1
-    except (SuiteFailed, StackError) as error:
+    except (SuiteFailed, StackError, NoTableJarsError) as error:
         say(f"spark_suite: {error}", sys.stderr)
         return 2
     except KeyboardInterrupt:

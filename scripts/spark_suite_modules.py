@@ -1,7 +1,9 @@
-"""Which of Apache Spark's own tests run on the installed PySpark: modules of a checkout, and examples.
+"""Which tests of Apache Spark and of Delta Lake run on the installed PySpark: modules of a checkout,
+and examples.
 
-Pure, but for looking which of the modules a checkout has. Left out of both suites: test_install_spark, which
-downloads Spark; Connect, ML and the pandas API, which are programs over what is tested here; streaming.
+Pure, but for looking which of the modules a checkout has. Left out: test_install_spark, which downloads
+Spark; Connect, ML and the pandas API, which are programs over what is tested here; streaming; Delta Lake's
+tests of its own packages.
 """
 
 from __future__ import annotations
@@ -12,13 +14,28 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """Tests of one half of PySpark. `packages` are the folders of `pyspark` that may hold a module."""
+    """Tests of one half of PySpark, or of a package beside it, from a checkout of `project`.
+
+    `packages` are the folders of `package` that may hold a module; `needed` are folders by which a checkout
+    is known. `needs_delta`: the tests want Delta Lake in their sessions.
+    """
 
     of: str
+    project: str = "Apache Spark"
+    package: str = "pyspark"
+    needed: tuple[str, ...] = ("python/pyspark/testing", "python/test_support")
+    needs_delta: bool = False
     page: str  # where its last result is
     packages: tuple[str, ...]
     modules: tuple[str, ...]
     examples: tuple[str, ...]  # modules of the installed PySpark whose docstrings Spark runs as tests, too
+
+    @property
+    def command(self) -> str:
+        """What runs it."""
+        if self.needs_delta:
+            return "python -m scripts.spark_suite <a checkout of Delta Lake> --suite delta --report"
+        return f"make test-spark-suite SPARK_SRC=<a checkout of {self.project}>"
 
 
 SUITES = {
@@ -66,6 +83,17 @@ SUITES = {
             "pyspark.sql.window",
         ),
     ),
+    "delta": Suite(
+        of="Delta Lake",
+        project="Delta Lake",
+        package="delta",
+        needed=("python/delta/testing",),
+        needs_delta=True,
+        page="docs/spark-suite-delta.md",
+        packages=("tests",),
+        modules=("test_deltatable", "test_sql", "test_exceptions", "test_exceptions_init"),
+        examples=(),
+    ),
 }  # fmt: skip
 #: Folders of `pyspark` in a checkout that the wheel does not have, or has in another version.
 THEIRS = ("testing", "tests", "core/tests", "sql/tests")
@@ -74,8 +102,8 @@ THEIRS = ("testing", "tests", "core/tests", "sql/tests")
 def modules_in(source: Path, suite: Suite) -> list[str]:
     """Dotted names of the modules of tests that a checkout has, in the order of the suite."""
     return [
-        f"pyspark.{package.replace('/', '.')}.{module}"
+        f"{suite.package}.{folder.replace('/', '.')}.{module}"
         for module in suite.modules
-        for package in suite.packages
-        if (source / "python/pyspark" / package / f"{module}.py").is_file()
+        for folder in suite.packages
+        if (source / "python" / suite.package / folder / f"{module}.py").is_file()
     ]

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pyspark
 
+from scripts.spark_suite_modules import Suite
+
 #: Without lineage, with lineage.
 WAYS = ("off", "on")
 
@@ -75,13 +77,15 @@ def in_short(compared: Compared) -> str:
     )
 
 
-def page(results: Sequence[Compared], of: str, modules: int, checkout: str, conf: Sequence[str]) -> str:
-    """The Markdown report on the results of tests of something, of `modules` that there are."""
+def page(results: Sequence[Compared], suite: Suite, modules: int, checkout: str, conf: Sequence[str]) -> str:
+    """The Markdown report on the results of a suite, of `modules` that there are."""
+    project, examples = suite.project, ", and the examples in PySpark's docstrings," * bool(suite.examples)
+    what = suite.of if suite.of != project else "tables"
     on = [compared.on for compared in results]
     differences = [(compared, test) for compared in results for test in compared.differences()]
     unsteady = [(compared, test) for compared in results for test in compared.unsteady()]
     facts = [
-        ("tests from a checkout of Spark", checkout),
+        (f"tests from a checkout of {project}", checkout),
         ("installed PySpark", pyspark.__version__),
         ("Python, Java", f"{platform.python_version()}, {java_version()}"),
         ("further conf", ", ".join(f"`{option}`" for option in conf) or "none"),
@@ -97,10 +101,10 @@ def page(results: Sequence[Compared], of: str, modules: int, checkout: str, conf
         ("queries whose plans could not be rewritten", f"{sum(run.failed for run in on):,}"),
     ]
     text = [
-        f"# Apache Spark's own tests of {of}, without and with lineage",
+        f"# {project}'s own tests of {what}, without and with lineage",
         "",
-        "This page is the last result of `make test-spark-suite SPARK_SRC=<a checkout of Apache Spark>`.",
-        f"That command runs Spark's tests of {of}, and the examples in PySpark's docstrings, on the",
+        f"This page is the last result of `{suite.command}`.",
+        f"That command runs its tests of {what}{examples} on the",
         "installed PySpark. It runs each of them once without lineage, and once with",
         "`spark.lineage.enabled=true` and a real Kafka. A test that ends differently",
         "with lineage is a defect of the agent.",
@@ -166,9 +170,9 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def checkout_version(source: Path) -> str:
+def checkout_version(source: Path, package: str = "pyspark") -> str:
     """Its version and, where git knows it, its commit."""
-    file = source / "python" / "pyspark" / "version.py"
+    file = source / "python" / package / "version.py"
     said = [line for line in file.read_text().splitlines() if line.startswith("__version__")]
     version = said[0].split("=")[1].split("#")[0].strip(" \"'") if said else "of an unknown version"
     commit = subprocess.run(

@@ -30,8 +30,9 @@ import psutil
 from perf.capture import processes, report
 from perf.capture.broker import Broker
 from perf.capture.cases import CASES, DETAILED, LINEAGE, MODES, PACED, PARTS, UNEXPLAINED, WORKLOADS, Case
-from perf.capture.drivers import ROOT, Driver, JobError, UnmirroredError, delta_conf, digest
+from perf.capture.drivers import ROOT, Driver, JobError, UnmirroredError, digest
 from perf.capture.report import Run
+from scripts.table_jars import NoTableJarsError, delta_conf
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -253,5 +254,5 @@ def _write(path: Path, result: dict[str, Any]) -> None:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except JobError as error:
+    except (JobError, NoTableJarsError) as error:
         sys.exit(f"perf.capture: {error}")

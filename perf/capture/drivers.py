@@ -17,15 +17,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import pyspark
-
 from perf.capture import processes
 from perf.capture.cases import DETAILED, LINEAGE, PACED, PARTS, UNEXPLAINED
 from perf.capture.driver import KEY
-from scripts.table_jars import jars_of
 
 ROOT = Path(__file__).parents[2]
-DELTA_LOCKS = ROOT / "tests" / "support" / "tables"
 _START_S = 60
 _JOB_S = 3_600
 
@@ -147,22 +143,6 @@ class Driver:
             self._submit.terminate()
             self._submit.wait()
         shutil.rmtree(self._sockets, ignore_errors=True)
-
-
-def delta_conf() -> dict[str, str]:
-    """What a job needs for tables of Delta Lake. Raises JobError where this PySpark has no jars of it."""
-    lines = {lock.stem.rpartition("-")[2]: lock for lock in sorted(DELTA_LOCKS.glob("delta-*.lock"))}
-    line = ".".join(pyspark.__version__.split(".")[:2])
-    if line not in lines:
-        raise JobError(
-            f"tables of Delta Lake need PySpark {' or '.join(lines)}, and this is {pyspark.__version__}: "
-            "`python3 -m scripts.pyspark_versions VERSION` makes an environment of it in .cache"
-        )
-    return {
-        "spark.jars": ",".join(str(path) for path in jars_of(lines[line])),
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    }
 
 
 def _environment() -> dict[str, str]:

@@ -30,7 +30,7 @@ def test_another_outcome_with_lineage_is_a_difference() -> None:
 def test_a_failure_both_ways_is_none() -> None:
     one = compared([ended(test="error (ImportError)")], [ended(test="error (ImportError)")])
     assert one.differences() == []
-    assert "| `test` | error (ImportError) |" in page([one], "RDDs", 31, "4.0.0", [])
+    assert "| `test` | error (ImportError) |" in page([one], RDDS, 31, "4.0.0", [])
 
 
 def test_a_test_that_goes_both_ways_by_itself_is_unsteady() -> None:
@@ -39,9 +39,7 @@ def test_a_test_that_goes_both_ways_by_itself_is_unsteady() -> None:
     )
     assert one.differences() == []
     assert one.unsteady() == ["test"]
-    assert r"| `test` | failed (A\|B); passed | failed (A\|B); passed |" in page(
-        [one], "RDDs", 31, "4.0.0", []
-    )
+    assert r"| `test` | failed (A\|B); passed | failed (A\|B); passed |" in page([one], RDDS, 31, "4.0.0", [])
 
 
 def test_a_folder_that_is_no_checkout_of_spark_is_refused(tmp_path: Path) -> None:
