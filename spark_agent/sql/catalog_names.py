@@ -6,14 +6,18 @@ folder of the warehouse.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from spark_agent.contract.dataset_names import one_path
+from spark_agent.delivery.database_names import address
 from spark_agent.delivery.log import logger
 from spark_agent.sql.types import Plan
 
 __all__ = ["catalog_namespace", "name_in_catalog", "symlinks", "symlinks_in", "symlinks_of"]
 
+#: Who logs in, as an address has it before the machine.
+_LOGIN = re.compile(r"://[^/?#]*@")
 _HIVE_URIS = ("spark.sql.hive.metastore.uris", "hive.metastore.uris")
 
 
@@ -65,12 +69,17 @@ def symlinks_in(plan: Plan, name: str) -> list[dict[str, str]]:
         place = conf.getConfString(f"{prefix}.uri", None) or conf.getConfString(f"{prefix}.warehouse", None)
         if not table or not _is_catalog(conf, catalog) or place is None:
             return []
-        place = str(place)
+        place = _without_login(str(place))
         metastores, warehouse = (place, "") if place.startswith("thrift:") else ("", place)
         return [{"namespace": catalog_namespace(metastores, warehouse), "name": table, "type": "TABLE"}]
     except Exception:  # noqa: BLE001 - a name is never worth a query
         logger.debug("the name of a catalog is not known", exc_info=True)
         return []
+
+
+def _without_login(place: str) -> str:
+    """The address of a catalog without who logs in there, which may be a secret."""
+    return address(place) if place.startswith("jdbc:") else _LOGIN.sub("://", place)
 
 
 def _is_catalog(conf: Any, name: str) -> bool:

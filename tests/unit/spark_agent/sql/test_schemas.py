@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from spark_agent.sql.catalog_names import catalog_namespace
+from spark_agent.sql.catalog_names import catalog_namespace, symlinks_in
 from spark_agent.sql.plan_schemas import schema_of_plan
 from spark_agent.sql.schemas import MOST_BYTES, Schema, read_schema, simple_type
 
@@ -101,3 +101,29 @@ def test_a_catalog_is_named_by_its_metastore_or_its_warehouse(
     metastores: str, warehouse: str, namespace: str
 ) -> None:
     assert catalog_namespace(metastores, warehouse) == namespace
+
+
+class PlanOfCatalog:
+    """A plan whose session has one catalog of Iceberg, which is asked at `uri`."""
+
+    def __init__(self, uri: str) -> None:
+        self._settings = {"spark.sql.catalog.ice": "a class", "spark.sql.catalog.ice.uri": uri}
+
+    def conf(self) -> PlanOfCatalog:
+        return self
+
+    def getConfString(self, name: str, default: str | None) -> str | None:
+        return self._settings.get(name, default)
+
+
+@pytest.mark.parametrize(
+    ("uri", "namespace"),
+    [
+        ("jdbc:postgresql://me:secret@db:5432/lake?password=secret", "jdbc:postgresql://db:5432/lake"),
+        ("https://me:secret@catalog:8181/api", "https://catalog:8181/api"),
+        ("thrift://metastore:9083", "hive://metastore:9083"),
+    ],
+)
+def test_the_name_of_a_catalog_has_no_password(uri: str, namespace: str) -> None:
+    [link] = symlinks_in(PlanOfCatalog(uri), "ice.db.t")
+    assert link == {"namespace": namespace, "name": "db.t", "type": "TABLE"}

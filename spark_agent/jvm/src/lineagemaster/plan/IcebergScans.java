@@ -36,19 +36,33 @@ public final class IcebergScans {
 
   /**
    * What a leaf of a plan reads: {table: its name, location, format: of its files, version: the snapshot or null}.
-   * Empty of what is no table of Iceberg, and of the tables that it makes of metadata.
+   * Empty of what is no table of Iceberg, of the tables that it makes of metadata, and of rows without positions.
    */
   public String describe(LogicalPlan leaf) {
     try {
       Object scan = scanOf(leaf);
       Object table = scan == null ? null : IcebergObjects.field(scan, "table");
-      if (table == null || IcebergObjects.isA(table, METADATA_TABLE)) {
+      if (table == null || IcebergObjects.isA(table, METADATA_TABLE) || !isAnswered(scan) && !hasPositions(scan)) {
         return "";
       }
       return "{" + IcebergObjects.table(table) + ",\"version\":" + version(scan) + "}";
     } catch (ReflectiveOperationException | RuntimeException | LinkageError other) {
       return "";
     }
+  }
+
+  private static boolean isAnswered(Object scan) {
+    return scan.getClass().getSimpleName().equals(ANSWERED);
+  }
+
+  /**
+   * Can the column be had? Not in an Iceberg that names its fields otherwise, nor beside another of that name. Without
+   * it, rows that come are not those of a file from its first row on.
+   */
+  private static boolean hasPositions(Object scan) throws ReflectiveOperationException {
+    Object schema = IcebergObjects.field(scan, "schema");
+    return IcebergObjects.hasField(scan, "projection") && IcebergObjects.hasField(scan, "readSchema")
+        && schema.getClass().getMethod("findField", String.class).invoke(schema, POSITION) == null;
   }
 
   private static String version(Object scan) throws ReflectiveOperationException {
@@ -71,7 +85,7 @@ public final class IcebergScans {
 
   /** A leaf with the positions of its rows as a column; null where they cannot be had. */
   public LogicalPlan withPositions(LogicalPlan leaf) {
-    if (describe(leaf).isEmpty() || scanOf(leaf).getClass().getSimpleName().equals(ANSWERED)) {
+    if (describe(leaf).isEmpty() || isAnswered(scanOf(leaf))) {
       return null;
     }
     if (position(leaf) != null) {
@@ -79,10 +93,6 @@ public final class IcebergScans {
     }
     try {
       Object scan = scanOf(leaf);
-      Object schema = IcebergObjects.field(scan, "schema");
-      if (schema.getClass().getMethod("findField", String.class).invoke(schema, POSITION) != null) {
-        return null; // a column of the table's own has this name
-      }
       Object positioned = scan.getClass().getSimpleName().equals(REPLACING) ? scan : copy(scan);
       IcebergObjects.set(positioned, "projection", withPosition(IcebergObjects.field(scan, "projection")));
       IcebergObjects.set(positioned, "readSchema", null);
