@@ -7,6 +7,7 @@ in .cache the first time; the service is that of the tests.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from lineage_service.cli.stores import open_queries
 from lineage_service.dataset_trace import ChosenTrace, chosen_trace
 from lineage_service.errors import NothingMatchesError
+from lineage_service.lineage import RowHistory
 from lineage_service.queries import Queries, RowQuery, TraceQuery
 from lineage_service.settings import Settings
 from tests.support.tables.lake import Lake, Row, inputs_of, new_lake, out_rows, rows_behind
@@ -115,6 +117,7 @@ def test_each_row_of_a_table_is_traced_through_the_statements_that_made_it(lake:
     assert list(dict.fromkeys(statements)) == list(dict.fromkeys(expected_names))
     assert not any("_delta_log" in node.description for node in graph.nodes)
     assert_rows_of_versions(queries, str(lake.folder / "table"), list(versions(files)))
+    assert_histories(queries, str(lake.folder / "table"), list(versions(files)))
 
 
 def assert_rows_of_versions(queries: Queries, table: str, states: list[Table]) -> None:
@@ -136,6 +139,27 @@ def assert_rows_of_versions(queries: Queries, table: str, states: list[Table]) -
             assert inputs_of(queries, start.application_id, start.query) == rows, (version, key)
     everything = queries.rows(RowQuery(dataset=table, where="id >= 0", limit=1))
     assert everything.total == len(states[-1])
+
+
+def assert_histories(queries: Queries, table: str, states: list[Table]) -> None:
+    """A row is inserted, changed and deleted in the versions in which its values say so."""
+    for key in (*range(0, 100, 7), 23, 47, 50, 55, 10_056):
+        values = [state[key][:2] if key in state else None for state in states]
+        if not any(values):
+            continue
+        expected = [
+            (version, "deleted" if value is None else "inserted" if before is None else "changed")
+            for version, (before, value) in enumerate(pairwise([None, *values]))
+            if before != value
+        ]
+        ends = [version for version, change in expected if change == "deleted"]
+        if ends:  # what has its id later is another row
+            expected = [one for one in expected if one[0] <= ends[0]]
+        history = queries.history(RowQuery(dataset=table, where=f"id = {key}", version=expected[0][0]))
+        assert isinstance(history, RowHistory)
+        told = [(version.version, version.change) for version in history.versions]
+        assert [one for one in told if one[1] != "rewritten"] == expected, (key, history)
+        assert history.complete, history
 
 
 def test_an_old_version_that_another_job_reads_is_linked_with_the_job_that_wrote_it(lake: Lake) -> None:
