@@ -81,7 +81,7 @@ class IcebergOutput(Output):
         text = said if isinstance(said, str) else "".join(said.get(at) for at in range(said.size()))
         if not text:
             return None
-        found = json.loads(text)
+        committed = json.loads(text)
         files = (
             DataFile(
                 partitions.local_path(file["path"]),
@@ -90,9 +90,9 @@ class IcebergOutput(Output):
                 file["partition"],
                 None if self.keeps_row_ids else file["row_id"],
             )
-            for file in found["files"]
+            for file in committed["files"]
         )
-        return IcebergCommit(found["version"], tuple(files))
+        return IcebergCommit(committed["version"], tuple(files))
 
     def files_of(self, commit: IcebergCommit) -> list[dict[str, Any]]:
         of_tasks = iceberg_files.files_of_tasks(commit.files, self.id)

@@ -16,6 +16,9 @@ public final class IcebergWrite {
   private static final String SOURCE = "org.apache.iceberg.spark.source.";
   private static final String OF_FILES = SOURCE + "SparkWrite";
   private static final String OF_DELETES = SOURCE + "SparkPositionDeltaWrite";
+  private static final String APPLICATION = "spark.app.id"; // of a snapshot that Spark has committed
+  private static final String OWNER = "applicationId";
+  private static final int MOST_FILES = 100_000; // of a statement that wrote more, no files are told
 
   private final Object table;
   private final Object write;
@@ -75,7 +78,8 @@ public final class IcebergWrite {
 
   /**
    * The snapshot that has files of this write: {version, files: [{path, rows, size, partition, row_id: or null}, ...]},
-   * of data files. Empty as long as there is none. Reads the manifests of snapshots that were not looked at before.
+   * of data files, none where they are too many. Empty as long as there is none. Reads the manifests of snapshots that
+   * were not looked at before, and that no other application says are its own.
    */
   public Object commit() throws ReflectiveOperationException {
     for (Object snapshot : snapshots()) {
@@ -83,20 +87,33 @@ public final class IcebergWrite {
       if (snapshots.contains(version)) {
         continue;
       }
+      if (isOfAnother(snapshot)) {
+        snapshots.add(version);
+        continue;
+      }
       StringJoiner files = new StringJoiner(",", "[", "]");
-      boolean isOfThis = false;
+      int count = 0;
       for (Object file : added(snapshot, "addedDataFiles")) {
-        if (isOfThis(file)) {
-          isOfThis = true;
+        if (isOfThis(file) && ++count <= MOST_FILES) {
           files.add(described(file));
         }
       }
-      if (isOfThis || hasDeletes && hasDeletesOfThis(snapshot)) {
+      if (count > MOST_FILES) {
+        return PlanReader.inPieces("{\"version\":\"" + version + "\",\"files\":[]}");
+      }
+      if (count > 0 || hasDeletes && hasDeletesOfThis(snapshot)) {
         return PlanReader.inPieces("{\"version\":\"" + version + "\",\"files\":" + files + "}");
       }
       snapshots.add(version);
     }
     return "";
+  }
+
+  /** Of an application that has committed it; what `rewrite_data_files` commits does not say its own. */
+  private boolean isOfAnother(Object snapshot) throws ReflectiveOperationException {
+    Object own = IcebergObjects.hasField(write, OWNER) ? IcebergObjects.field(write, OWNER) : null;
+    Object other = ((Map<?, ?>) IcebergObjects.call("Snapshot", snapshot, "summary")).get(APPLICATION);
+    return own != null && other != null && !own.equals(other);
   }
 
   private boolean hasDeletesOfThis(Object snapshot) throws ReflectiveOperationException {
