@@ -78,7 +78,7 @@ SETTINGS = (
         "spark.lineage.jdbc.keys",
         "on",
         "Ask a database once for the primary key of each table that is read, and name its records by it; see "
-        "dataframes.md. `off`: they are known by their places. With `spark.lineage.redact` it is off.",
+        "tables.md. `off`: they are known by their places. With `spark.lineage.redact` it is off.",
     ),
     Setting(
         _DETAILED,
