@@ -107,21 +107,28 @@ def _above(
     filter_: Plan,
     condition: Expression,
 ) -> Rewritten:
-    """A filter with another condition, and the projections over it that `query` begins with."""
-    catalyst, projections = walk.catalyst, []
-    while catalyst.kind(query) == "Project":
-        projections.append(query)
+    """A filter with another condition, and what stands over it in `query`: projections and repartitions."""
+    catalyst, above = walk.catalyst, []
+    while catalyst.kind(query) != "Filter":
+        above.append(query)
         query = query.child()
     rows = walk.over(filter_, below, catalyst.filter(condition, below.plan), ())
-    for projection in reversed(projections):
-        rows = _projected(walk, projection, rows, operation)
+    for plan in reversed(above):
+        if catalyst.kind(plan) == "Project":
+            rows = _projected(walk, plan, rows, operation)
+        else:
+            moved = catalyst.repartition_over(plan, _columns_beside(rows, operation), rows.plan)
+            rows = walk.over(plan, rows, moved, ())
     return rows
 
 
 def _projected(walk: Walk, projection: Plan, rows: Rewritten, more: Expression | None) -> Rewritten:
-    columns = [*(column for column, _ in rows.ids), *([] if more is None else [more])]
-    plan = walk.catalyst.project(projection.projectList(), rows.plan, columns)
+    plan = walk.catalyst.project(projection.projectList(), rows.plan, _columns_beside(rows, more))
     return walk.over(projection, rows, plan, ())
+
+
+def _columns_beside(rows: Rewritten, more: Expression | None) -> list[Expression]:
+    return [*(column for column, _ in rows.ids), *([] if more is None else [more])]
 
 
 def rows_of_update(walk: Walk, query: Plan, condition: Expression | None) -> StatementRows:

@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.RepartitionOperation;
 import org.apache.spark.sql.catalyst.plans.logical.UnaryNode;
 import org.apache.spark.sql.types.DataTypes;
 import scala.Option;
@@ -43,7 +44,7 @@ public final class RowOperations {
 
   /** The filter of a DELETE that leaves out what it deletes; null where there is none that is known. */
   public LogicalPlan filterOfDelete(LogicalPlan query) {
-    LogicalPlan filter = belowProjections(query);
+    LogicalPlan filter = belowMoves(query);
     if (!(filter instanceof Filter) || metricOf(((Filter) filter).condition()) != null) {
       return null;
     }
@@ -63,10 +64,19 @@ public final class RowOperations {
    * becomes of each row. Null where there is none that is known.
    */
   public LogicalPlan filterOfMerge(LogicalPlan query) {
-    LogicalPlan filter = belowProjections(query);
+    LogicalPlan filter = belowMoves(query);
     boolean isKnown = filter instanceof Filter && ((Filter) filter).child() instanceof Project
         && operation(((Filter) filter).child()) != null;
     return isKnown ? filter : null;
+  }
+
+  /** Below a repartition, too: a MERGE brings rows of one partition of its table together before it writes them. */
+  private static LogicalPlan belowMoves(LogicalPlan plan) {
+    LogicalPlan below = plan;
+    while (below instanceof Project || below instanceof RepartitionOperation) {
+      below = ((UnaryNode) below).child();
+    }
+    return below;
   }
 
   private static LogicalPlan belowProjections(LogicalPlan plan) {
