@@ -11,13 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from lineage_service.cli import main
-from lineage_service.devstack.download import fetch
-from lineage_service.devstack.jars import parse_lock
-from lineage_service.devstack.progress import Quiet
 from lineage_service.queries import Queries, TraceQuery
-from lineage_service.settings import Settings
 from scripts.environment import ROOT
 from scripts.pyspark_versions import environment
+from scripts.table_jars import jars_of
 
 SUPPORT = ROOT / "tests" / "support" / "tables"
 LOCK = SUPPORT / "delta-4.1.lock"
@@ -35,7 +32,7 @@ class Lake:
 
     def run(self, script: str, *arguments: str, is_followed: bool = True) -> str:
         """Run a job by spark-submit; its applicationId, or what it printed where it is not followed."""
-        jars = ",".join(str(jar_path) for jar_path in table_jars())
+        jars = ",".join(map(str, jars_of(LOCK)))
         conf = {
             **self.conf,
             "spark.lineage.enabled": str(is_followed).lower(),
@@ -61,13 +58,6 @@ class Lake:
         application_id = started.split()[3]
         assert main.main(["consume", "--until-complete", application_id]) == 0
         return application_id
-
-
-def table_jars() -> list[Path]:
-    jars = parse_lock(LOCK.read_text(), LOCK.name)
-    folder = ROOT / ".cache" / "lineage" / "jars"
-    fetch(list(jars), folder, Settings().maven_repository, Quiet())
-    return [folder / jar.file_name for jar in jars]
 
 
 def new_lake(tmp_path: Path, kafka: Any, set_variable: Callable[[str, str], None]) -> Lake:

@@ -11,13 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from lineage_service.cli import main
-from lineage_service.devstack.download import fetch
-from lineage_service.devstack.jars import parse_lock
-from lineage_service.devstack.progress import Quiet
 from lineage_service.queries import Queries, TraceQuery
-from lineage_service.settings import Settings
 from scripts.environment import ROOT
 from scripts.pyspark_versions import environment
+from scripts.table_jars import jars_of
 
 SUPPORT = ROOT / "tests" / "support" / "tables"
 LOCK = SUPPORT / "iceberg-4.1.lock"
@@ -56,7 +53,7 @@ class Warehouse:
             "spark.sql.catalog.ice.warehouse": str(self.folder / "warehouse"),
         }
         flags = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
-        jars = ",".join(map(str, _jars()))
+        jars = ",".join(map(str, jars_of(LOCK)))
         command = [self.python.parent / "spark-submit", "--master", "local[2]", "--jars", jars, *flags]
         others = ("SPARK_", "PYSPARK_")
         clean = {name: value for name, value in os.environ.items() if not name.startswith(others)}
@@ -98,13 +95,6 @@ def warehouse(folder: Path, kafka: Any, set_variable: Callable[[str, str], None]
         "spark.lineage.delivery.timeout": "60",
     }
     return Warehouse(lake, conf, environment("4.1.4"))
-
-
-def _jars() -> list[Path]:
-    jars = parse_lock(LOCK.read_text(), LOCK.name)
-    folder = ROOT / ".cache" / "lineage" / "jars"
-    fetch(list(jars), folder, Settings().maven_repository, Quiet())
-    return [folder / jar.file_name for jar in jars]
 
 
 def lines_of(folder: Path) -> list[tuple[Path, int, list[str]]]:
