@@ -7,7 +7,7 @@ result.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import count
 from threading import Condition, Thread
 from time import monotonic
@@ -18,7 +18,7 @@ import duckdb
 from lineage_service.errors import TimeBudgetError
 from lineage_service.store.errors import translated_read_errors
 
-__all__ = ["time_budget"]
+__all__ = ["TimeBudget", "time_budget"]
 
 
 class _Interruptible(Protocol):
@@ -73,8 +73,37 @@ class _Watch:
 _watch = _Watch()
 
 
+class TimeBudget:
+    """What one query has left of its time. Called, it raises TimeBudgetError once that is spent."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self._deadline = seconds, monotonic() + seconds
+        self._spent = TimeBudgetError(
+            f"the query took longer than its {seconds:g} s; ask for fewer steps with depth= or to="
+        )
+
+    def __call__(self) -> None:
+        if monotonic() >= self._deadline:
+            raise self._spent
+
+    @property
+    def left_s(self) -> float:
+        return max(self._deadline - monotonic(), 0.0)
+
+    @contextmanager
+    def interrupting(self, cursor: _Interruptible) -> Iterator[None]:
+        """Interrupt `cursor` when the time is spent; TimeBudgetError instead of DuckDB's own."""
+        watched = _watch.begin(self._deadline, cursor.interrupt)
+        try:
+            yield
+        except duckdb.InterruptException:
+            raise self._spent from None
+        finally:
+            _watch.end(watched)
+
+
 @contextmanager
-def time_budget(cursor: _Interruptible | None, seconds: float) -> Iterator[Callable[[], None]]:
+def time_budget(cursor: _Interruptible | None, seconds: float) -> Iterator[TimeBudget]:
     """Interrupt `cursor`, if there is one, after `seconds`; TimeBudgetError instead of DuckDB's own.
 
     Files that maintenance took away meanwhile, and damaged ones, are a StoreUnavailableError.
@@ -82,21 +111,9 @@ def time_budget(cursor: _Interruptible | None, seconds: float) -> Iterator[Calla
     An interrupt between two queries is lost, and what is done there may take long too: what is yielded is to
     be called there, and raises the same.
     """
-    deadline = monotonic() + seconds
-    watched = None if cursor is None else _watch.begin(deadline, cursor.interrupt)
-    spent = TimeBudgetError(
-        f"the query took longer than its {seconds:g} s; ask for fewer steps with depth= or to="
-    )
-
-    def check() -> None:
-        if monotonic() >= deadline:
-            raise spent
-
-    try:
-        with translated_read_errors():  # errors of the files of jobs stand with their rows
-            yield check
-    except duckdb.InterruptException:
-        raise spent from None
-    finally:
-        if watched is not None:
-            _watch.end(watched)
+    budget = TimeBudget(seconds)
+    with (
+        translated_read_errors(),  # errors of the files of jobs stand with their rows
+        nullcontext() if cursor is None else budget.interrupting(cursor),
+    ):
+        yield budget

@@ -9,20 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from lineage_service.errors import TimeBudgetError
 from lineage_service.lineage import RowChange, RowHistory, RowVersion, Trace
 from lineage_service.queries import RowQuery, TraceQuery
-from lineage_service.tracing.columns.time_budget import time_budget
+from lineage_service.tracing.columns.time_budget import TimeBudget
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError
 from lineage_service.tracing.files.json_values import bounded
 from lineage_service.tracing.query.row_holders import RowHolders
 from lineage_service.tracing.query.table_rows import TableRow
 from lineage_service.tracing.tables.delta_commits import Commit, commits_of
-from lineage_service.tracing.tables.delta_version import delta_version
+from lineage_service.tracing.tables.native_reads import awaited
 from lineage_service.tracing.tables.row_ids import row_id_of, rows_with_id
 from lineage_service.tracing.tables.row_lives import FileLife, Span, files_of, spans_of
 from lineage_service.tracing.tables.table_search import rows_of_file
 from lineage_service.tracing.tables.table_version import TableVersion
+from lineage_service.tracing.tables.table_versions import TableVersions
 
 __all__ = ["RowHistories"]
 
@@ -33,6 +35,8 @@ _MOST_RECORDS = 1_000
 
 Row = tuple[str, int]
 """(path, number of the row)."""
+BoundedTrace = Callable[[str, TraceQuery, float], Trace]
+"""Of an application, in at most so many seconds."""
 
 
 class RowHistories:
@@ -41,28 +45,34 @@ class RowHistories:
     def __init__(
         self,
         files: FileSystems,
+        versions: TableVersions,
         holders: RowHolders,
-        trace: Callable[[str, TraceQuery], Trace],
-        *,
-        time_budget_s: float,
+        trace: BoundedTrace,
     ) -> None:
-        self._files, self._holders, self._trace = files, holders, trace
-        self._time_budget_s = time_budget_s
+        self._files, self._of_tables, self._holders, self._trace = files, versions, holders, trace
 
-    def of(self, row: TableRow, query: RowQuery) -> RowHistory:
+    def of(self, row: TableRow, query: RowQuery, budget: TimeBudget) -> RowHistory:
         """Raises NotFoundError, TimeBudgetError, UnavailableError."""
-        with time_budget(None, self._time_budget_s) as check:
-            log = _Log(self._files, row, check)
-            row_id = self._row_id(log, row, check)
-            if row_id is not None:
-                assert row.version.row_id_column is not None
-                rows = rows_with_id(
-                    self._files, log.lives.values(), row_id, row.version.row_id_column, check, log.warnings
-                )
-                chosen = {(life.path, number) for life, number in rows}
-            else:
-                chosen = _Links(log, self._holders, self._trace).rows(row.file.path, row.number)
-            versions = list(self._versions(log, chosen, check))
+        try:
+            return self._of(row, query, budget)
+        except TimeBudgetError:
+            raise TimeBudgetError(
+                f"the history of the row took longer than the {budget.seconds:g} s of a query: give the "
+                "service more time (LINEAGE_TRACE_SECONDS)"
+            ) from None
+
+    def _of(self, row: TableRow, query: RowQuery, check: TimeBudget) -> RowHistory:
+        log = _Log(self._files, self._of_tables, row, check)
+        row_id = self._row_id(log, row, check)
+        if row_id is not None:
+            assert row.version.row_id_column is not None
+            rows = rows_with_id(
+                self._files, log.lives.values(), row_id, row.version.row_id_column, check, log.warnings
+            )
+            chosen = {(life.path, number) for life, number in rows}
+        else:
+            chosen = _Links(log, self._holders, self._trace).rows(row.file.path, row.number)
+        versions = list(self._versions(log, chosen, check))
         return RowHistory(
             dataset=row.version.table,
             where=query.where,
@@ -157,8 +167,9 @@ class _Log:
     """The commits of a table, and what they say of its rows. `warnings` say what they do not."""
 
     files: FileSystems
+    of_tables: TableVersions
     row: TableRow
-    check: Check
+    check: TimeBudget
     commits: dict[int, Commit] = field(init=False)
     lives: dict[str, FileLife] = field(init=False)
     warnings: dict[str, None] = field(default_factory=dict)
@@ -167,7 +178,7 @@ class _Log:
 
     def __post_init__(self) -> None:
         table, path = self.row.version.table, self.row.file.path
-        newest = delta_version(table)
+        newest = self.of_tables.of(table, self.check)
         self._versions = {newest.number: newest, self.row.version.number: self.row.version}
         commits = commits_of(self.files, table, newest.number, self.check)
         self.commits = {commit.version: commit for commit in commits}
@@ -183,7 +194,7 @@ class _Log:
 
     def version(self, number: int) -> TableVersion:
         if number not in self._versions:
-            self._versions[number] = delta_version(self.row.version.table, number)
+            self._versions[number] = self.of_tables.of(self.row.version.table, self.check, version=number)
         return self._versions[number]
 
     def spans(self, path: str, row: int) -> Sequence[Span]:
@@ -193,16 +204,16 @@ class _Log:
     def _is_removed(self, version: int, path: str, row: int) -> bool:
         self.check()
         if version not in self._removed:
-            self._removed[version] = {
-                of_path: set(rows.tolist()) for of_path, rows in self.version(version).removed()
-            }
+            of_version = self.version(version)
+            removed = awaited(lambda: list(of_version.removed()), self.check)
+            self._removed[version] = {of_path: set(rows.tolist()) for of_path, rows in removed}
         return row in self._removed[version].get(path, ())
 
 
 class _Links:
     """Follows a row from file to file of its table, by what was captured."""
 
-    def __init__(self, log: _Log, holders: RowHolders, trace: Callable[[str, TraceQuery], Trace]) -> None:
+    def __init__(self, log: _Log, holders: RowHolders, trace: BoundedTrace) -> None:
         self._log, self._holders, self._trace = log, holders, trace
 
     def rows(self, path: str, number: int) -> set[Row]:
@@ -264,6 +275,7 @@ class _Links:
                 limit=_MOST_RECORDS,
                 across=False,
             ),
+            self._log.check.left_s,
         )
         if not (trace.complete and trace.exact) or trace.next is not None:
             self._log.warnings[

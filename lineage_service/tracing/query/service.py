@@ -96,6 +96,7 @@ from lineage_service.tracing.query.trace_results import (
     trace_of,
 )
 from lineage_service.tracing.query.trace_starts import TraceStarts
+from lineage_service.tracing.tables.table_versions import TableVersions
 from lineage_service.tracing.walk import cursors
 from lineage_service.tracing.walk.cursors import Page
 from lineage_service.tracing.walk.dataset_links import FilesOfApplications
@@ -126,8 +127,9 @@ class LineageQueries:
         self._users = DatasetUsers(self._files, self._datasets)
         files = self._locations.file_rows.files
         holders = RowHolders(self._applications.open, self._files, self._locations)
-        self._tables = TableRows(files, holders, time_budget_s=time_budget_s)
-        self._histories = RowHistories(files, holders, self.trace, time_budget_s=time_budget_s)
+        versions = TableVersions(files)
+        self._tables = TableRows(files, versions, holders, time_budget_s=time_budget_s)
+        self._histories = RowHistories(files, versions, holders, self._trace_within)
         self._missing = MissingRows(
             self._applications.open,
             self._locations,
@@ -253,6 +255,10 @@ class LineageQueries:
         opened, begin = self._starts.opened(application_id, query)
         return self._traced(opened, query, begin)
 
+    def _trace_within(self, application_id: str, query: TraceQuery, seconds: float) -> Trace:
+        opened, begin = self._starts.opened(application_id, query)
+        return self._traced(opened, query, begin, seconds)
+
     def row_set(self, application_id: str, query: RowSetQuery) -> RowSet:
         return self._row_sets.row_set(application_id, query)
 
@@ -295,8 +301,15 @@ class LineageQueries:
     def _trace_at(self, opened: Opened, start: Position, query: TraceQuery) -> Trace:
         return self._traced(opened, query, [start])
 
-    def _traced(self, opened: Opened, query: TraceQuery, begin: Sequence[Position] = ()) -> Trace:
-        """From `begin`, and from the records that the query names."""
+    def _traced(
+        self,
+        opened: Opened,
+        query: TraceQuery,
+        begin: Sequence[Position] = (),
+        seconds: float | None = None,
+    ) -> Trace:
+        """From `begin`, and from the records that the query names. `seconds`: less time than others have."""
+        seconds = self._time_budget_s if seconds is None else seconds
         application_id = opened.application.application_id
         digest = cursors.digest(application_id, query)
         page = cursors.decode(query.cursor, digest)
@@ -308,7 +321,7 @@ class LineageQueries:
         trace: LocalTrace | None = None
         cursor = opened.snapshot.cursor()
         try:
-            with time_budget(cursor, self._time_budget_s) as check:
+            with time_budget(cursor, seconds) as check:
                 starts = list(begin)
                 if not begin or query.starts:
                     starts += self._starts.named(opened, cursor, query, check)
@@ -319,7 +332,7 @@ class LineageQueries:
                     trace.advance(check)
                 columns = RequestedColumns(query.columns)
                 named = shown_starts(self._show, opened, cursor, starts, query, check, columns)
-                listed = TracePage(self._locations, trace, query, only, self._time_budget_s)
+                listed = TracePage(self._locations, trace, query, only, seconds)
                 segments = listed.page(page.after, check)
                 shown = [self._segment(*segment, query, check, columns, listed) for segment in segments]
                 columns.check()
@@ -359,8 +372,9 @@ class LineageQueries:
         if table is None:
             self._users.meant(query.dataset)  # which says that nobody used it
             raise InvalidQueryError(_no_versions(query))
-        row = self._tables.row(table.path, table.folder, query, where)
-        return row if isinstance(row, Choices) else self._histories.of(row, query)
+        with time_budget(None, self._time_budget_s) as budget:
+            row = self._tables.row(table.path, table.folder, query, where, budget)
+            return row if isinstance(row, Choices) else self._histories.of(row, query, budget)
 
     def _segment(
         self,

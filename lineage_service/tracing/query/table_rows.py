@@ -13,18 +13,17 @@ from lineage_service.conditions.filters import Where
 from lineage_service.errors import InvalidQueryError, NothingMatchesError, TimeBudgetError
 from lineage_service.lineage import Choices
 from lineage_service.queries import RowQuery
-from lineage_service.tracing.columns.time_budget import time_budget
-from lineage_service.tracing.files.decompression import Check
+from lineage_service.tracing.columns.time_budget import TimeBudget, time_budget
 from lineage_service.tracing.files.file_systems import FileSystems
 from lineage_service.tracing.query.row_holders import RowHolders
-from lineage_service.tracing.tables.delta_version import delta_version
 from lineage_service.tracing.tables.table_search import TableSearch
 from lineage_service.tracing.tables.table_version import DataFile, TableVersion
+from lineage_service.tracing.tables.table_versions import TableVersions
 
 __all__ = ["TableRow", "TableRows"]
 
 _MOST_WARNINGS = 10
-#: The part of its time in which matches behind the page are counted.
+#: The part of what is left of its time in which matches behind the page are counted.
 _COUNT_SHARE = 0.5
 
 Place = tuple[int, int]
@@ -52,36 +51,49 @@ class _Matches:
 class TableRows:
     """Of the tables that applications of one flow store wrote or read."""
 
-    def __init__(self, files: FileSystems, holders: RowHolders, *, time_budget_s: float) -> None:
-        self._files, self._holders, self._time_budget_s = files, holders, time_budget_s
+    def __init__(
+        self, files: FileSystems, versions: TableVersions, holders: RowHolders, *, time_budget_s: float
+    ) -> None:
+        self._files, self._versions, self._holders = files, versions, holders
+        self._time_budget_s = time_budget_s
 
     def page(self, table: str, folder: str, query: RowQuery, where: Where) -> Choices:
         """Of the table in the folder `table` the rows below `folder`, which is that or one of a partition.
 
         Raises NotFoundError, InvalidQueryError, TimeBudgetError, UnavailableError.
         """
-        choices = self._page(table, folder, query, where, is_for_history=False)
+        with time_budget(None, self._time_budget_s) as budget:
+            choices = self._page(table, folder, query, where, budget, is_for_history=False)
         assert isinstance(choices, Choices)
         return choices
 
-    def row(self, table: str, folder: str, query: RowQuery, where: Where) -> TableRow | Choices:
+    def row(
+        self, table: str, folder: str, query: RowQuery, where: Where, budget: TimeBudget
+    ) -> TableRow | Choices:
         """The only one, whoever wrote it; else those to choose from. Raises the same."""
-        return self._page(table, folder, query, where, is_for_history=True)
+        return self._page(table, folder, query, where, budget, is_for_history=True)
 
     def _page(
-        self, table: str, folder: str, query: RowQuery, where: Where, *, is_for_history: bool
+        self,
+        table: str,
+        folder: str,
+        query: RowQuery,
+        where: Where,
+        budget: TimeBudget,
+        *,
+        is_for_history: bool,
     ) -> TableRow | Choices:
         after = _read_cursor(query.cursor)
         number = query.version if after is None else after[0]
-        version = delta_version(table, number, query.at if number is None else None)
-        if folder != table:
-            version = _below(version, folder)
+        version: TableVersion | None = None
         try:
-            with (
-                TableSearch(self._files, version, where) as search,
-                time_budget(search.database, self._time_budget_s) as check,
-            ):
-                matches = self._matches(search, query.limit, None if after is None else after[1:], check)
+            version = self._versions.of(
+                table, budget, version=number, at=query.at if number is None else None
+            )
+            if folder != table:
+                version = _below(version, folder)
+            with TableSearch(self._files, version, where) as search, budget.interrupting(search):
+                matches = self._matches(search, query.limit, None if after is None else after[1:], budget)
                 if not matches.places and after is None:
                     raise _nothing(query, search, matches)
                 if is_for_history and matches.total == 1 and after is None:
@@ -89,9 +101,9 @@ class TableRows:
                     return TableRow(version, version.files[number], row)
                 listed = matches.places[: query.limit]
                 rows = [(version.files[number], row) for number, row in listed]
-                chosen = self._holders.of(version, rows, query, check)
+                chosen = self._holders.of(version, rows, query, budget)
         except TimeBudgetError:
-            raise self._too_slow(version) from None
+            raise _too_slow(table, version, budget.seconds) from None
         last = listed[-1] if len(matches.places) > query.limit else None
         return Choices(
             application_id=chosen.application.application_id,
@@ -109,11 +121,11 @@ class TableRows:
             warnings=(*chosen.warnings, *search.warnings)[:_MOST_WARNINGS],
         )
 
-    def _matches(self, search: TableSearch, limit: int, after: Place | None, check: Check) -> _Matches:
+    def _matches(self, search: TableSearch, limit: int, after: Place | None, budget: TimeBudget) -> _Matches:
         """The places of the page, one more if there is a next one."""
         numbers_of = {file.path: number for number, file in enumerate(search.version.files)}
-        matches, until = _Matches(), monotonic() + _COUNT_SHARE * self._time_budget_s
-        for file, rows in search.matches(check):
+        matches, until = _Matches(), monotonic() + _COUNT_SHARE * budget.left_s
+        for file, rows in search.matches(budget):
             number = numbers_of[file.path]
             matches.files += 1
             if matches.total is not None:
@@ -130,12 +142,16 @@ class TableRows:
             matches.total = None
         return matches
 
-    def _too_slow(self, version: TableVersion) -> TimeBudgetError:
-        return TimeBudgetError(
-            f"the search in the {len(version.files):,} files of {version.name} took longer than its "
-            f"{self._time_budget_s:g} s: name a folder of a partition, or give the service more time "
-            "(LINEAGE_TRACE_SECONDS)"
-        )
+
+def _too_slow(table: str, version: TableVersion | None, seconds: float) -> TimeBudgetError:
+    what, instead = f"reading the log of {table}", ""
+    if version is not None:
+        what = f"the search in the {len(version.files):,} files of {version.name}"
+        instead = "name a folder of a partition, or "
+    return TimeBudgetError(
+        f"{what} took longer than its {seconds:g} s: {instead}give the service more time "
+        "(LINEAGE_TRACE_SECONDS)"
+    )
 
 
 def _below(version: TableVersion, folder: str) -> TableVersion:

@@ -19,7 +19,7 @@ from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.file_parts import normal_path
 from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError, is_local
 
-__all__ = ["AddedFile", "Commit", "commits_of", "data_path"]
+__all__ = ["AddedFile", "Commit", "commit_path", "commits_of", "data_path"]
 
 _NAME = re.compile(r"([0-9]{20})\.json")
 
@@ -66,11 +66,16 @@ def commits_of(files: FileSystems, table: str, last: int, check: Check) -> list[
             if commits and version != commits[-1].version - 1:
                 break
             check()
-            with files.opened(f"{table.rstrip('/')}/_delta_log/{name}", at_length=True) as file:
+            with files.opened(commit_path(table, version), at_length=True) as file:
                 commits.append(_commit(version, table, file.read().decode()))
     except (UnreadableError, ValueError, KeyError, TypeError) as error:
         raise UnavailableError(f"the log of {table} cannot be read: {error}") from error
     return commits[::-1]
+
+
+def commit_path(table: str, version: int) -> str:
+    """Of the file of a commit."""
+    return f"{table.rstrip('/')}/_delta_log/{version:020d}.json"
 
 
 def data_path(table: str, path: str) -> str:

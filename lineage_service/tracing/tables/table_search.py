@@ -8,7 +8,9 @@ search must not deny what it never saw.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from lineage_service.tracing.files.file_parts import PARQUET
 from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError, is_local
 from lineage_service.tracing.files.row_group_statistics import may_hold
 from lineage_service.tracing.files.searched_database import searched_database
+from lineage_service.tracing.tables.native_reads import awaited
 from lineage_service.tracing.tables.table_columns import (
     columns_in,
     constant_columns,
@@ -35,6 +38,9 @@ __all__ = ["TableSearch", "rows_of_file"]
 
 Numbers = npt.NDArray[np.int64]
 
+#: Files that one database may read. To allow it many takes long: 7 s for 300,000.
+_AT_ONCE = 1_000
+
 
 class TableSearch:
     """A search in one version. It is closed with its block. For one thread.
@@ -46,9 +52,9 @@ class TableSearch:
     def __init__(self, files: FileSystems, version: TableVersion, where: Where) -> None:
         where.on(constant_columns(version))
         self.version, self._where = version, where
-        paths = [file.path for file in version.files if is_local(file.path)]
-        self.database = searched_database(paths)
-        self._columnar = ColumnarSearch(files, self.database)
+        self._files = files
+        self._constants = searched_database(())
+        self._database = self._constants  # in which a query may run now
         self._parts = self._of_partitions()
         self._may_hold: dict[tuple[object, ...], bool] = {}
         self._removed: dict[str, Numbers] | None = None
@@ -59,34 +65,53 @@ class TableSearch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.database.close()
+        self._constants.close()
+
+    def interrupt(self) -> None:
+        """The query that runs now, from another thread."""
+        self._database.interrupt()
 
     def matches(self, check: Check) -> Iterator[tuple[DataFile, Numbers]]:
         """Of each file that is not ruled out the numbers of its rows, ascending; maybe none."""
-        types = {column.name: column.type for column in self.version.columns}
-        for file in self.version.files:
-            check()
-            if not self._is_in_partition(file) or not may_hold(
-                self._where.tree, types, file.lows, file.highs
-            ):
-                continue
-            try:
-                numbers = self._in_file(file, check)
-            except UnreadableError as error:
-                self.warnings[f"{file.path} was not searched: {error}"] = None
-                continue
-            if numbers.size:
-                alive = np.setdiff1d(numbers, self._removed_of(file.path), assume_unique=True)
-                self.deleted += numbers.size - alive.size
-                numbers = alive
-            yield file, numbers
+        candidates = (file for file in self.version.files if self._may_be_in(file, check))
+        while some := list(islice(candidates, _AT_ONCE)):
+            paths = [file.path for file in some if is_local(file.path)]
+            with closing(searched_database(paths)) as database:
+                self._database = database
+                columnar = ColumnarSearch(self._files, database)
+                try:
+                    for file in some:
+                        check()
+                        numbers = self._alive(columnar, file, check)
+                        if numbers is not None:
+                            yield file, numbers
+                finally:
+                    self._database = self._constants
 
-    def _in_file(self, file: DataFile, check: Check) -> Numbers:
-        types = self._columnar.types(PARQUET, file.path)
+    def _may_be_in(self, file: DataFile, check: Check) -> bool:
+        check()
+        types = {column.name: column.type for column in self.version.columns}
+        return self._is_in_partition(file) and may_hold(self._where.tree, types, file.lows, file.highs)
+
+    def _alive(self, columnar: ColumnarSearch, file: DataFile, check: Check) -> Numbers | None:
+        """The rows of a file that fulfil the condition, and are there; None where it cannot be read."""
+        try:
+            numbers = self._in_file(columnar, file, check)
+        except UnreadableError as error:
+            self.warnings[f"{file.path} was not searched: {error}"] = None
+            return None
+        if not numbers.size:
+            return numbers
+        alive = np.setdiff1d(numbers, self._removed_of(file.path, check), assume_unique=True)
+        self.deleted += numbers.size - alive.size
+        return alive
+
+    def _in_file(self, columnar: ColumnarSearch, file: DataFile, check: Check) -> Numbers:
+        types = columnar.types(PARQUET, file.path)
         names = physical_names(self.version, list(columns_of(self._where.tree)), types)
         is_named_alike = all(column.name == column.physical for column in self.version.columns)
         has_constants = len(names) < len(set(columns_of(self._where.tree)))
-        return self._columnar.matching(
+        return columnar.matching(
             PARQUET,
             file.path,
             types,
@@ -113,13 +138,13 @@ class TableSearch:
         values = tuple(file.partitions.get(name) for name in self.version.partition_columns)
         if values not in self._may_hold:
             compiled = self._where.on(constant_columns(self.version, file), self._parts)
-            row = self.database.execute(f"SELECT {compiled.sql}", list(compiled.parameters)).fetchone()
+            row = self._constants.execute(f"SELECT {compiled.sql}", list(compiled.parameters)).fetchone()
             self._may_hold[values] = bool(row is not None and row[0])
         return self._may_hold[values]
 
-    def _removed_of(self, path: str) -> Numbers:
+    def _removed_of(self, path: str, check: Check) -> Numbers:
         if self._removed is None:
-            self._removed = dict(self.version.removed())
+            self._removed = awaited(lambda: dict(self.version.removed()), check)
         return self._removed.get(path, np.empty(0, np.int64))
 
 

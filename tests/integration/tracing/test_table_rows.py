@@ -5,6 +5,9 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import shutil
+import socket
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -17,15 +20,20 @@ from pyarrow.fs import S3FileSystem
 from lineage_service.cli import main
 from lineage_service.conditions.filters import Where
 from lineage_service.dataset_trace import ChosenTrace, chosen_trace
-from lineage_service.errors import InvalidQueryError, NotFoundError, NothingMatchesError
+from lineage_service.errors import InvalidQueryError, NotFoundError, NothingMatchesError, TimeBudgetError
 from lineage_service.lineage import Choices, Trace
 from lineage_service.queries import RowQuery, TraceQuery
+from lineage_service.tracing.columns.time_budget import TimeBudget
 from lineage_service.tracing.files.decompression import unlimited
 from lineage_service.tracing.files.file_systems import FileSystems
+from lineage_service.tracing.query.service import LineageQueries
+from lineage_service.tracing.tables import table_search
 from lineage_service.tracing.tables.delta_commits import commits_of
 from lineage_service.tracing.tables.delta_version import delta_version
 from lineage_service.tracing.tables.table_search import TableSearch, rows_of_file
 from lineage_service.tracing.tables.table_version import TableVersion
+from lineage_service.tracing.tables.table_versions import TableVersions
+from tests.support.dataset_applications import Job, dataset, store_all
 from tests.support.tables.written_tables import Lake
 
 
@@ -326,3 +334,49 @@ def test_what_a_table_was_at_a_time(lake: Lake) -> None:
     assert latest.version == "1"
     with pytest.raises(NotFoundError, match="has no version until then"):
         lake.queries.rows(RowQuery(dataset=lake.path("t"), where="id = 1", at=1000))
+
+
+@pytest.fixture
+def silent_store(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a table in a store that takes requests and never answers one."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.getsockname()[1]}")
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
+            monkeypatch.setenv(name, "silent")
+        monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+        yield "s3://bucket/t"
+
+
+def test_the_time_of_a_query_holds_for_a_log_that_nothing_reads(lake: Lake, silent_store: str) -> None:
+    job = Job("writer", "writer", 1)
+    job.node("sink", "identity", [], dataset=dataset(silent_store, "delta"))
+    store_all(lake.store, job.end())
+    queries = LineageQueries(lake.store, time_budget_s=0.2)
+    query = RowQuery(dataset=silent_store, where="id = 1")
+    message = r"reading the log of s3://bucket/t took longer than its 0\.2 s.*LINEAGE_TRACE_SECONDS"
+    for ask in (queries.rows, queries.history):
+        with pytest.raises(TimeBudgetError, match=message):
+            ask(query)
+
+
+def test_a_version_is_read_once_while_it_is_the_same(lake: Lake) -> None:
+    lake.write("first", "t", people(0, 10))
+    versions, path, budget = TableVersions(FileSystems()), lake.path("t"), TimeBudget(60)
+    newest = versions.of(path, budget)
+    assert versions.of(path, budget, version=0) is newest
+    lake.write("first", "t", people(10, 12))
+    assert versions.of(path, budget).number == 1
+    assert versions.of(path, budget, version=0) is newest
+    shutil.rmtree(path)
+    write_deltalake(path, people(0, 3))
+    another = versions.of(path, budget, version=0)
+    assert [file.rows for file in another.files] == [3]
+
+
+def test_any_number_of_files_is_searched(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_search, "_AT_ONCE", 2)
+    for part in range(5):
+        write_deltalake(lake.path("t"), people(part * 4, part * 4 + 4), mode="append")
+    version = delta_version(lake.path("t"))
+    assert ids_with(version, "name != 'n6' and id < 18") == (set(range(18)) - {6}, 5)
+    assert ids_with(version, "id in (1, 14)") == ({1, 14}, 2)
