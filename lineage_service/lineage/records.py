@@ -122,7 +122,10 @@ class Choices(Result):
     """The rows of a dataset that fulfil a condition: a trace starts at one of them, or at all."""
 
     application_id: str = field(
-        metadata=doc("The application that was asked; of a table the newest that wrote a listed row.")
+        metadata=doc(
+            "The application that was asked; of a table the newest that wrote a listed row. If none of them "
+            "is known: the last that wrote the table, else that read it."
+        )
     )
     name: str = field(metadata=doc("Its name."))
     started: int = field(metadata=doc("Unix time in milliseconds."))

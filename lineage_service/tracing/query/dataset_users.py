@@ -30,10 +30,14 @@ class Meant:
 
 @dataclass(frozen=True, slots=True)
 class MeantTable:
-    """A table of a format that keeps versions. `folder` is it, or that of one of its partitions."""
+    """A table of a format that keeps versions. `folder` is it, or that of one of its partitions.
+
+    `application_id` is of the last that wrote it, else the last that read it.
+    """
 
     path: str
     folder: str
+    application_id: str
 
 
 class DatasetUsers:
@@ -80,13 +84,14 @@ class DatasetUsers:
             return None
         if entry.format not in _VERSIONED:
             return None
-        if "/" not in dataset or dataset in entry.aliases:
-            return MeantTable(entry.path, entry.path)
-        path = normal_path(dataset).rstrip("/")
-        if not path.startswith(f"{entry.path}/"):
-            return MeantTable(entry.path, entry.path)
-        is_of_partition = all("=" in folder for folder in path[len(entry.path) + 1 :].split("/"))
-        return MeantTable(entry.path, path) if is_of_partition else None
+        folder: str = entry.path
+        if "/" in dataset and dataset not in entry.aliases:
+            path = normal_path(dataset).rstrip("/")
+            if path.startswith(f"{entry.path}/"):
+                folder = path
+        if not all("=" in name for name in folder[len(entry.path) + 1 :].split("/") if name):
+            return None  # a file, or a folder that is none of a partition
+        return MeantTable(entry.path, folder, next(entry.uses).application.application_id)
 
     def _by_files(self, dataset: str, at: int | None, only: str | None, *, as_input: bool) -> Meant | None:
         every = self._files.users_of(PathPattern(dataset).fits)

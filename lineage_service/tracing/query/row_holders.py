@@ -33,12 +33,15 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class HeldRows:
-    """`application` is the one of these rows that began last; `direction` where a trace of them goes."""
+    """`application` is the one of these rows that began last; `direction` where a trace of them goes.
+
+    `unknown` says which rows no application has. None: there are none.
+    """
 
     choices: tuple[Choice, ...]
     direction: Direction
-    application: Application
-    warnings: tuple[str, ...]
+    application: Application | None
+    unknown: str | None
 
 
 class RowHolders:
@@ -55,7 +58,7 @@ class RowHolders:
     def of(
         self, version: TableVersion, rows: Sequence[tuple[DataFile, int]], query: RowQuery, check: Check
     ) -> HeldRows:
-        """In the order of the rows. Raises NotFoundError where no application has any of them."""
+        """In the order of the rows."""
         self._files.refresh()
         choices: list[Choice] = []
         unknown: list[str] = []
@@ -74,14 +77,16 @@ class RowHolders:
             if shown:
                 directions.add(direction)
                 applications[holder.application_id] = opened.application
-        if not choices:
-            raise NotFoundError(_unknown(version, query, unknown))
         return HeldRows(
             tuple(choices),
             "backward" if "backward" in directions else "forward",
-            max(applications.values(), key=lambda application: application.started),
-            (_unknown(version, query, unknown),) if unknown else (),
+            max(applications.values(), key=lambda application: application.started, default=None),
+            _unknown(version, query, unknown) if unknown else None,
         )
+
+    def application(self, application_id: str) -> Application:
+        """Raises NotFoundError."""
+        return self._open(application_id).application
 
     def record_of(self, path: str, row: int, check: Check) -> tuple[Application, str, str] | None:
         """(application, node id, record id) of who wrote the file; None where nobody is known that did."""

@@ -353,7 +353,7 @@ class LineageQueries:
             table = self._users.table(query.dataset)
             if table is not None:
                 query = replace(query, application=application_id)
-                return self._tables.page(table.path, table.folder, query, where)
+                return self._tables.page(table, query, where)
         if query.version is not None:
             raise InvalidQueryError(_no_versions(query))
         if query.dataset is not None:
@@ -373,7 +373,7 @@ class LineageQueries:
             self._users.meant(query.dataset)  # which says that nobody used it
             raise InvalidQueryError(_no_versions(query))
         with time_budget(None, self._time_budget_s) as budget:
-            row = self._tables.row(table.path, table.folder, query, where, budget)
+            row = self._tables.row(table, query, where, budget)
             return row if isinstance(row, Choices) else self._histories.of(row, query, budget)
 
     def _segment(

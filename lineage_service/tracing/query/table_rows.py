@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from time import monotonic
+from typing import NamedTuple
 
 from lineage_service.conditions.filters import Where
-from lineage_service.errors import InvalidQueryError, NothingMatchesError, TimeBudgetError
+from lineage_service.errors import InvalidQueryError, NotFoundError, NothingMatchesError, TimeBudgetError
 from lineage_service.lineage import Choices
 from lineage_service.queries import RowQuery
 from lineage_service.tracing.columns.time_budget import TimeBudget, time_budget
 from lineage_service.tracing.files.file_systems import FileSystems
+from lineage_service.tracing.query.dataset_users import MeantTable
 from lineage_service.tracing.query.row_holders import RowHolders
 from lineage_service.tracing.tables.table_search import TableSearch
 from lineage_service.tracing.tables.table_version import DataFile, TableVersion
@@ -28,6 +30,18 @@ _COUNT_SHARE = 0.5
 
 Place = tuple[int, int]
 """(number of the file in the version, row in it)."""
+
+
+class _Cursor(NamedTuple):
+    """After which place of a version a page begins, and whether rows of pages before it were known."""
+
+    version: int
+    place: Place
+    is_any_known: bool
+
+    def __str__(self) -> str:
+        file, row = self.place
+        return f"{self.version}:{file}:{row}" + ("" if self.is_any_known else ":0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +71,20 @@ class TableRows:
         self._files, self._versions, self._holders = files, versions, holders
         self._time_budget_s = time_budget_s
 
-    def page(self, table: str, folder: str, query: RowQuery, where: Where) -> Choices:
-        """Of the table in the folder `table` the rows below `folder`, which is that or one of a partition.
-
-        Raises NotFoundError, InvalidQueryError, TimeBudgetError, UnavailableError.
-        """
+    def page(self, table: MeantTable, query: RowQuery, where: Where) -> Choices:
+        """Raises NotFoundError, InvalidQueryError, TimeBudgetError, UnavailableError."""
         with time_budget(None, self._time_budget_s) as budget:
-            choices = self._page(table, folder, query, where, budget, is_for_history=False)
+            choices = self._page(table, query, where, budget, is_for_history=False)
         assert isinstance(choices, Choices)
         return choices
 
-    def row(
-        self, table: str, folder: str, query: RowQuery, where: Where, budget: TimeBudget
-    ) -> TableRow | Choices:
+    def row(self, table: MeantTable, query: RowQuery, where: Where, budget: TimeBudget) -> TableRow | Choices:
         """The only one, whoever wrote it; else those to choose from. Raises the same."""
-        return self._page(table, folder, query, where, budget, is_for_history=True)
+        return self._page(table, query, where, budget, is_for_history=True)
 
     def _page(
         self,
-        table: str,
-        folder: str,
+        table: MeantTable,
         query: RowQuery,
         where: Where,
         budget: TimeBudget,
@@ -84,16 +92,16 @@ class TableRows:
         is_for_history: bool,
     ) -> TableRow | Choices:
         after = _read_cursor(query.cursor)
-        number = query.version if after is None else after[0]
+        number = query.version if after is None else after.version
         version: TableVersion | None = None
         try:
             version = self._versions.of(
-                table, budget, version=number, at=query.at if number is None else None
+                table.path, budget, version=number, at=query.at if number is None else None
             )
-            if folder != table:
-                version = _below(version, folder)
+            if table.folder != table.path:
+                version = _below(version, table.folder)
             with TableSearch(self._files, version, where) as search, budget.interrupting(search):
-                matches = self._matches(search, query.limit, None if after is None else after[1:], budget)
+                matches = self._matches(search, query.limit, None if after is None else after.place, budget)
                 if not matches.places and after is None:
                     raise _nothing(query, search, matches)
                 if is_for_history and matches.total == 1 and after is None:
@@ -103,22 +111,33 @@ class TableRows:
                 rows = [(version.files[number], row) for number, row in listed]
                 chosen = self._holders.of(version, rows, query, budget)
         except TimeBudgetError:
-            raise _too_slow(table, version, budget.seconds) from None
+            raise _too_slow(table.path, version, budget.seconds) from None
         last = listed[-1] if len(matches.places) > query.limit else None
+        is_first_known = after is None or not after.is_any_known
+        if last is None and is_first_known and not chosen.choices:
+            assert chosen.unknown is not None
+            raise NotFoundError(
+                chosen.unknown if after is None else f"on no page is a row known: {chosen.unknown}"
+            )
+        application = chosen.application or self._holders.application(
+            query.application or table.application_id
+        )
         return Choices(
-            application_id=chosen.application.application_id,
-            name=chosen.application.name,
-            started=chosen.application.started,
+            application_id=application.application_id,
+            name=application.name,
+            started=application.started,
             direction=chosen.direction,
-            dataset=table,
+            dataset=table.path,
             where=query.where,
             version=str(version.number),
             nodes=tuple(dict.fromkeys(choice.node_id for choice in chosen.choices)),
             total=matches.total,
             files=matches.files,
             choices=chosen.choices,
-            next=None if last is None else f"{version.number}:{last[0]}:{last[1]}",
-            warnings=(*chosen.warnings, *search.warnings)[:_MOST_WARNINGS],
+            next=None
+            if last is None
+            else str(_Cursor(version.number, last, not is_first_known or bool(chosen.choices))),
+            warnings=(*filter(None, [chosen.unknown]), *search.warnings)[:_MOST_WARNINGS],
         )
 
     def _matches(self, search: TableSearch, limit: int, after: Place | None, budget: TimeBudget) -> _Matches:
@@ -172,11 +191,11 @@ def _nothing(query: RowQuery, search: TableSearch, matches: _Matches) -> Nothing
     )
 
 
-def _read_cursor(text: str | None) -> tuple[int, int, int] | None:
+def _read_cursor(text: str | None) -> _Cursor | None:
     if text is None:
         return None
     numbers = text.split(":")
-    if len(numbers) != 3 or not all(n.isascii() and n.isdigit() and len(n) < 20 for n in numbers):
+    if len(numbers) not in (3, 4) or not all(n.isascii() and n.isdigit() and len(n) < 20 for n in numbers):
         raise InvalidQueryError(f"cursor {text!r} was not given by this endpoint")
-    version, file, row = map(int, numbers)
-    return version, file, row
+    version, file, row = map(int, numbers[:3])
+    return _Cursor(version, (file, row), numbers[3:] != ["0"])

@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
@@ -154,6 +155,30 @@ def test_a_row_that_nobody_has_is_not_chosen_away(lake: Lake) -> None:
     assert isinstance(both, Choices)
     assert (both.total, len(both.choices)) == (2, 1)
     assert "no application that is known" in both.warnings[0]
+
+
+def test_a_page_of_rows_that_nobody_has_does_not_end_the_paging(lake: Lake) -> None:
+    lake.write("first", "t", people(0, 4).filter(pc.field("p") == "1"), began=1, partition_by=["p"])
+    lake.write(None, "t", people(10, 11))
+    lake.write(None, "t", people(12, 13))
+    pages = paged(lake, "id >= 0")
+    assert [[choice.row for choice in page.choices] for page in pages] == [[], [], [0], [1]]
+    assert {page.application_id for page in pages} == {"first"}
+    for page in pages:
+        is_said = any("no application that is known wrote or read 1 row" in said for said in page.warnings)
+        assert is_said is not bool(page.choices)
+    with pytest.raises(NotFoundError, match=r"on no page is a row known: .*row 0 of .*parquet"):
+        paged(lake, "id >= 10")
+
+
+def paged(lake: Lake, where: str) -> list[Choices]:
+    """All pages of one row."""
+    pages: list[Choices] = []
+    while not pages or pages[-1].next is not None:
+        cursor = pages[-1].next if pages else None
+        page = lake.queries.rows(RowQuery(dataset=lake.path("t"), where=where, limit=1, cursor=cursor))
+        pages.append(page)
+    return pages
 
 
 def test_all_rows_are_traced_together_where_one_application_wrote_them(lake: Lake) -> None:
