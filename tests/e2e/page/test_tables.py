@@ -14,6 +14,8 @@ from playwright.sync_api import expect
 
 from lineage_api.app import create_app
 from tests.support.e2e.browser import served
+from tests.support.lineage_messages import APP
+from tests.support.tables.merged_rows import DELETED, WRITTEN, merged
 from tests.support.tables.written_tables import Lake
 
 
@@ -43,3 +45,20 @@ def test_a_row_is_found_in_a_version_and_leads_to_the_application_that_wrote_it(
     row = finder.locator("tbody tr", has_text="Eve")
     row.get_by_role("link", name="Trace").click()
     expect(page).to_have_url(re.compile(r"app/second/trace"))
+
+
+def test_records_of_a_merge_say_what_it_did_with_them(page, tmp_path):
+    with served(create_app(merged(tmp_path))) as url:
+        page.goto(f"{url}#/app/{APP}/nodes/{WRITTEN}")
+        rows = page.locator(".records tbody tr")
+        expect(rows).to_have_count(3)
+        expect(rows).to_contain_text(["copy", "update", "copy"])
+        page.goto(f"{url}#/app/{APP}/trace?node={WRITTEN}&partition=0&offset=0")
+        expect(page.locator(".trace-panel .facts")).to_contain_text(
+            "copy: a row that the statement left as it was"
+        )
+        page.goto(f"{url}#/app/{APP}/trace?node={DELETED}&partition=0&offset=0")
+        expect(page.locator(".trace-panel .facts")).to_contain_text(
+            "delete: a row that the statement deleted"
+        )
+        expect(page.locator(".trace-list")).to_contain_text("version 7 of /t is without them")

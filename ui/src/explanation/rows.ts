@@ -4,7 +4,7 @@ import type { DemandedRow, ExplainedRow, Record, WayRecord } from "../api";
 import { type Child, h } from "../dom";
 import { nodeNumber } from "../format";
 import { traceHref } from "../route";
-import { readable, textOf } from "../trace/texts";
+import { doneText, readable, textOf } from "../trace/texts";
 import { placeOf, turnOf } from "./sentences";
 
 export const rowOf = (application: string, row: ExplainedRow | DemandedRow, ...more: Child[]): HTMLElement =>
@@ -38,6 +38,7 @@ export const recordOf = (application: string, node: string, record: Record): Chi
   return [
     h("a", { class: "id", href: traceHref(application, { record: record.record_id, node }) }, place),
     text !== record.record_id && [" ", h("code", {}, readable(text))],
+    record.operation != null && h("span", { class: "soft", title: doneText(record.operation) }, ` ${record.operation}`),
   ];
 };
 

@@ -10,7 +10,7 @@ import type { Direction, RecordLineage, TracedRecord } from "./model";
 import type { Values } from "./results";
 import { type RecordHref, recordOf, sourceColumns } from "./rows";
 import * as sentences from "./sentences";
-import { textOf } from "./texts";
+import { doneText, textOf } from "./texts";
 
 export interface Panel {
   readonly element: HTMLElement;
@@ -151,6 +151,8 @@ function oneRecord(
       fact("Record", record.record_id),
       fact("Operation", h("a", { href: recordsHref(node.application, node.number) }, sentences.operationLabel(node))),
       operation !== undefined && operation.call_site !== "" && fact("Called at", operation.call_site),
+      record.operation != null &&
+        fact("What the statement did", h("code", {}, record.operation), `: ${doneText(record.operation)}`),
       record.key !== undefined && record.key !== null && fact("Key", h("code", {}, record.key)),
       record.value !== undefined &&
         record.value !== null &&

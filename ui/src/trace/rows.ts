@@ -7,7 +7,7 @@ import type { Start } from "../route";
 import { type Column, type Sorting, table } from "../table";
 import { columnsOf, type RowColumn, shownValue } from "../values";
 import type { Remark, TraceRecord } from "./results";
-import { placeOf } from "./texts";
+import { doneText, placeOf } from "./texts";
 
 /** The address of a record's trace, in the same directions and extent as this one. */
 export type RecordHref = (nodeId: string, record: TraceRecord) => string;
@@ -76,6 +76,12 @@ export function recordTable(shown: RecordTable): HTMLElement {
       })),
       { name: "Row", isUsed: records.some(isText), cell: (record) => isText(record) && sourceText(record) },
       { name: "Value", isUsed: has("value"), cell: ({ value }) => text(value) },
+      {
+        name: "Statement",
+        kind: "narrow",
+        isUsed: records.some(({ operation }) => operation != null),
+        cell: ({ operation }) => operation != null && h("span", { title: doneText(operation) }, operation),
+      },
       {
         name: "Location",
         kind: "narrow",

@@ -194,6 +194,10 @@ describe("in words", () => {
     expect(tracedRecord && sentences.spoken(tracedRecord, adjacencyOf(flows))).toBe(
       "0#0, map1 (1); 1 input, 1 output among the listed records",
     );
+    const copied = tracedRecord && { ...tracedRecord, record: { ...tracedRecord.record, operation: "copy" } };
+    expect(copied && sentences.spoken(copied, adjacencyOf(flows))).toBe(
+      "0#0, map1 (1), a row that the statement left as it was; 1 input, 1 output among the listed records",
+    );
   });
 
   test("a part of a trace continues if the whole has operations that it lacks", () => {

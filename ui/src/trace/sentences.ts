@@ -6,7 +6,7 @@ import type { Endpoint, Endpoints } from "./endpoints";
 import type { DirectedTrace, Direction, RecordLineage, TracedRecord } from "./model";
 import type { Picture } from "./picture";
 import type { Graph, Remark } from "./results";
-import { placeOf, readable, shortened, textOf } from "./texts";
+import { doneText, placeOf, readable, shortened, textOf } from "./texts";
 
 const TITLE_CHARACTERS = 160;
 const SPOKEN_CHARACTERS = 200;
@@ -147,5 +147,7 @@ export function spoken(tracedRecord: TracedRecord, adjacency: Adjacency): string
   const where = placeOf(tracedRecord.record);
   const hash = `${tracedRecord.node.id}#${tracedRecord.record.record_id}`;
   const [into, outOf] = [adjacency.inputs(hash).length, adjacency.outputs(hash).length];
-  return `${text}${where === text ? "" : `, ${where}`}, ${operationLabel(tracedRecord.node)}; ${count(into, "input")}, ${count(outOf, "output")} among the listed records`;
+  const { operation } = tracedRecord.record;
+  const done = operation == null ? "" : `, ${doneText(operation)}`;
+  return `${text}${where === text ? "" : `, ${where}`}, ${operationLabel(tracedRecord.node)}${done}; ${count(into, "input")}, ${count(outOf, "output")} among the listed records`;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { filePlace, readable, shortFile, shortPlace } from "./texts";
+import { doneText, filePlace, readable, shortFile, shortPlace } from "./texts";
 
 const PART = "part-00003-80251e05-72a5-49ec-87ba-035df2480eff";
 
@@ -31,4 +31,9 @@ test("of a long place, the line is still there", () => {
   expect(shortPlace("origin=EWR/part-00000….parquet:17", 20)).toBe("origin=EWR/part-…:17");
   expect(shortPlace("weather.csv:1011", 20)).toBe("weather.csv:1011");
   expect(shortPlace("x".repeat(30), 10)).toBe(`${"x".repeat(9)}…`);
+});
+
+test("what a statement did with a row is said in words, and an unknown word as it is", () => {
+  expect(doneText("copy")).toBe("a row that the statement left as it was");
+  expect(doneText("moved")).toBe("moved");
 });

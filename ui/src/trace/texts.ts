@@ -51,6 +51,16 @@ export function filePlace(path: string): string {
 export const shortFile = (name: string): string =>
   name.replace(/^(part-\d+)-[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}[-.]c\d+.*?(\.[a-z]+)?$/u, "$1…$2");
 
+const DONE: { [operation: string]: string } = {
+  insert: "a row that the statement inserted",
+  update: "a row that the statement changed",
+  copy: "a row that the statement left as it was",
+  delete: "a row that the statement deleted",
+};
+
+/** What a statement of a table did with a record, in words. A word of a newer service stands for itself. */
+export const doneText = (operation: string): string => DONE[operation] ?? operation;
+
 /** At most this many whole characters, with an ellipsis where it is cut; line ends and tabs become one blank. */
 export function shortened(text: string, most: number): string {
   const oneLine = text
