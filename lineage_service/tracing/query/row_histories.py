@@ -180,7 +180,7 @@ class _Log:
         table, path = self.row.version.table, self.row.file.path
         newest = self.of_tables.of(table, self.check)
         self._versions = {newest.number: newest, self.row.version.number: self.row.version}
-        commits = commits_of(self.files, table, newest.number, self.check)
+        commits = commits_of(self.files, table, newest.number, newest.properties, self.check)
         self.commits = {commit.version: commit for commit in commits}
         self.lives = files_of(commits)
         first = min(self.commits, default=newest.number)

@@ -7,21 +7,17 @@ of the log alone. Commits that were cleaned up are gone.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from lineage_service.errors import UnavailableError
 from lineage_service.tracing.files.decompression import Check
-from lineage_service.tracing.files.file_parts import normal_path
-from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError, is_local
+from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError
+from lineage_service.tracing.tables.delta_log import data_path, read_commit
+from lineage_service.tracing.tables.delta_times import Actions, CommitTimes
 
-__all__ = ["AddedFile", "Commit", "commit_path", "commits_of", "data_path"]
-
-_NAME = re.compile(r"([0-9]{20})\.json")
+__all__ = ["AddedFile", "Commit", "commits_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,67 +45,35 @@ class Commit:
     removed: frozenset[str] = frozenset()
 
 
-def commits_of(files: FileSystems, table: str, last: int, check: Check) -> list[Commit]:
+def commits_of(
+    files: FileSystems, table: str, last: int, properties: Mapping[str, str], check: Check
+) -> list[Commit]:
     """Those up to the version `last` that the log still has, without gaps, in order.
 
-    Raises UnavailableError.
+    `properties` are those of the newest version. Raises UnavailableError.
     """
     try:
-        names = sorted(
-            name for name in _listed(files, f"{table.rstrip('/')}/_delta_log") if _NAME.fullmatch(name)
-        )
+        times = CommitTimes(files, table, properties)
         commits: list[Commit] = []
-        for name in reversed(names):
-            version = int(name.partition(".")[0])
+        for version in reversed(times.commits):
             if version > last:
                 continue
             if commits and version != commits[-1].version - 1:
                 break
             check()
-            with files.opened(commit_path(table, version), at_length=True) as file:
-                commits.append(_commit(version, table, file.read().decode()))
+            commits.append(_commit(version, table, read_commit(files, table, version), times))
     except (UnreadableError, ValueError, KeyError, TypeError) as error:
         raise UnavailableError(f"the log of {table} cannot be read: {error}") from error
     return commits[::-1]
 
 
-def commit_path(table: str, version: int) -> str:
-    """Of the file of a commit."""
-    return f"{table.rstrip('/')}/_delta_log/{version:020d}.json"
-
-
-def data_path(table: str, path: str) -> str:
-    """Of a data file as the log has it: below the table, but for a shallow clone's."""
-    path = unquote(path)
-    is_below = "://" not in path and not path.startswith(("/", "file:"))
-    return normal_path(f"{table.rstrip('/')}/{path}" if is_below else path)
-
-
-def _listed(files: FileSystems, folder: str) -> Iterator[str]:
-    if is_local(folder):
-        try:
-            yield from (path.name for path in Path(folder).iterdir())
-        except OSError as error:
-            raise UnreadableError(f"{folder} cannot be listed ({error.strerror})") from error
-        return
-    with files.connected(folder) as (system, place):
-        from pyarrow.fs import FileSelector
-
-        yield from (info.base_name for info in system.get_file_info(FileSelector(place)))
-
-
-def _commit(version: int, table: str, text: str) -> Commit:
-    actions = [json.loads(line) for line in text.splitlines() if line.strip()]
-    by_kind: dict[str, list[Mapping[str, Any]]] = {}
-    for action in actions:
-        for kind, content in action.items():
-            by_kind.setdefault(kind, []).append(content)
-    info = (by_kind.get("commitInfo") or [{}])[0]
-    added = {file.path: file for file in (_added(table, add) for add in by_kind.get("add", ()))}
-    removed = {data_path(table, str(remove["path"])) for remove in by_kind.get("remove", ())}
+def _commit(version: int, table: str, actions: Actions, times: CommitTimes) -> Commit:
+    info = (actions.get("commitInfo") or [{}])[0]
+    added = {file.path: file for file in (_added(table, add) for add in actions.get("add", ()))}
+    removed = {data_path(table, str(remove["path"])) for remove in actions.get("remove", ())}
     return Commit(
         version=version,
-        time=info.get("inCommitTimestamp", info.get("timestamp")),
+        time=times.of(version, actions),
         operation=str(info.get("operation") or ""),
         engine=str(info.get("engineInfo") or ""),
         added=added,

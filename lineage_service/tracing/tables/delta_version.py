@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timezone
 from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -22,7 +21,9 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from lineage_service.conditions.column_types import of_schema
 from lineage_service.errors import NotFoundError, UnavailableError
 from lineage_service.tracing.files.file_parts import normal_path
-from lineage_service.tracing.tables.delta_commits import data_path
+from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError
+from lineage_service.tracing.tables.delta_log import data_path
+from lineage_service.tracing.tables.delta_times import version_at
 from lineage_service.tracing.tables.table_version import (
     DataFile,
     TableColumn,
@@ -34,8 +35,6 @@ __all__ = ["delta_version"]
 
 _PHYSICAL = "delta.columnMapping.physicalName"
 _DELETION_VECTORS = "deletionVectors"
-#: The last time that there is a name for: the end of the year 9999.
-_LATEST_MS = 253_402_300_799_000
 #: Characters of a library's message.
 _MOST_SAID = 200
 _TRACKING, _ROW_IDS = "delta.enableRowTracking", "delta.rowTracking.materializedRowIdColumnName"
@@ -49,20 +48,22 @@ class _Column(NamedTuple):
     fields: tuple[_Column, ...]
 
 
-def delta_version(table: str, version: int | None = None, at: int | None = None) -> TableVersion:
+def delta_version(
+    files: FileSystems, table: str, version: int | None = None, at: int | None = None
+) -> TableVersion:
     """The version of this number, or the newest one, or the newest until `at`, in Unix milliseconds.
 
     `table` is its folder or URL. Raises NotFoundError, UnavailableError.
     """
     delta = _opened(table, version)
     if at is not None:
-        _go_back(delta, table, at)
+        delta = _at(files, delta, table, at)
     try:
         columns = tuple(map(_column, json.loads(delta.schema().to_json())["fields"]))
         metadata = delta.metadata()
         is_tracked = (metadata.configuration.get(_TRACKING) or "").lower() == "true"
         features = delta.protocol().reader_features or ()
-        files = sorted(_files(delta, table, columns), key=lambda file: file.path)
+        data_files = sorted(_files(delta, table, columns), key=lambda file: file.path)
     except (DeltaError, ValueError, OSError) as error:
         raise _unreadable(table, error) from error
     return TableVersion(
@@ -71,8 +72,9 @@ def delta_version(table: str, version: int | None = None, at: int | None = None)
         table=table,
         columns=columns,
         partition_columns=tuple(metadata.partition_columns),
-        files=tuple(files),
+        files=tuple(data_files),
         removed=partial(_removed, delta, table) if _DELETION_VECTORS in features else nothing_removed,
+        properties={name: value for name, value in metadata.configuration.items() if value is not None},
         row_id_column=metadata.configuration.get(_ROW_IDS) if is_tracked else None,
     )
 
@@ -99,16 +101,13 @@ def _opened(table: str, version: int | None) -> DeltaTable:
     return delta
 
 
-def _go_back(delta: DeltaTable, table: str, at: int) -> None:
-    when = datetime.fromtimestamp(min(at, _LATEST_MS) / 1000, timezone.utc)
-    first = min((commit["timestamp"] for commit in delta.history() if "timestamp" in commit), default=None)
-    if first is not None and at < first:
-        began = datetime.fromtimestamp(first / 1000, timezone.utc).isoformat(" ", "seconds")
-        raise NotFoundError(f"the log of {table} has no version until then: the first is of {began}")
+def _at(files: FileSystems, delta: DeltaTable, table: str, at: int) -> DeltaTable:
     try:
-        delta.load_as_version(when)
-    except (DeltaError, ValueError, OSError) as error:
+        properties = {name: value or "" for name, value in delta.metadata().configuration.items()}
+        version = version_at(files, table, properties, at)
+    except (DeltaError, UnreadableError, ValueError, OSError) as error:
         raise _unreadable(table, error) from error
+    return delta if version == delta.version() else _opened(table, version)
 
 
 def _unreadable(table: str, error: Exception) -> NotFoundError | UnavailableError:

@@ -62,5 +62,7 @@ class TableVersion:
     partition_columns: Sequence[str]
     files: Sequence[DataFile]
     removed: Removed = nothing_removed
+    #: Those of the table in this version, as its format names them.
+    properties: Mapping[str, str] = field(default_factory=dict)
     #: Of a table that tracks its rows: the column of files that has their ids, if a file has it.
     row_id_column: str | None = None

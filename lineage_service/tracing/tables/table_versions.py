@@ -12,7 +12,7 @@ from threading import Lock
 
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.file_systems import FileState, FileSystems, UnreadableError
-from lineage_service.tracing.tables.delta_commits import commit_path
+from lineage_service.tracing.tables.delta_log import commit_path
 from lineage_service.tracing.tables.delta_version import delta_version
 from lineage_service.tracing.tables.native_reads import awaited
 from lineage_service.tracing.tables.table_version import TableVersion
@@ -45,7 +45,7 @@ class TableVersions:
             kept = self._kept_of(table, number)
             if kept is not None:
                 return kept
-        version = delta_version(table, number, at)
+        version = delta_version(self._files, table, number, at)
         self._keep(version)
         return version
 

@@ -6,6 +6,7 @@ in .cache the first time; the service is that of the tests.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -15,10 +16,12 @@ import pytest
 
 from lineage_service.cli.stores import open_queries
 from lineage_service.dataset_trace import ChosenTrace, chosen_trace
-from lineage_service.errors import NothingMatchesError
+from lineage_service.errors import NotFoundError, NothingMatchesError
 from lineage_service.lineage import RowHistory
 from lineage_service.queries import Queries, RowQuery, TraceQuery
 from lineage_service.settings import Settings
+from lineage_service.tracing.files.file_systems import FileSystems
+from lineage_service.tracing.tables.delta_version import delta_version
 from tests.support.tables.lake import Lake, Row, inputs_of, new_lake, out_rows, rows_behind
 
 # The first waits for an installation.
@@ -174,3 +177,22 @@ def test_an_old_version_that_another_job_reads_is_linked_with_the_job_that_wrote
     queries = open_queries(Settings())
     for path, row, columns in outputs:
         assert rows_behind(queries, reader, path, row) == {("old.csv", oracle[int(columns[0])][1])}
+
+
+def test_a_version_of_a_time_is_the_one_that_spark_reads(lake: Lake) -> None:
+    read = json.loads(lake.run("delta_times.py", is_followed=False))
+    assert read.keys() == {"plain", "kept", "later", "cleaned"}
+    files = FileSystems()
+    for name, of_times in read.items():
+        table = str(lake.folder / name)
+        assert {"too early", "too late"} <= set(of_times.values()), name
+        for time, expected in of_times.items():
+            if expected == "too early":
+                with pytest.raises(NotFoundError, match="no version until then: the first is of"):
+                    delta_version(files, table, at=int(time))
+                continue
+            version = delta_version(files, table, at=int(time))
+            if expected == "too late":  # here, it is the newest
+                assert version.number == delta_version(files, table).number
+            else:
+                assert sum(file.rows or 0 for file in version.files) == expected, (name, time)

@@ -8,6 +8,7 @@ import os
 import shutil
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from lineage_service.cli import main
 from lineage_service.conditions.filters import Where
 from lineage_service.dataset_trace import ChosenTrace, chosen_trace
 from lineage_service.errors import InvalidQueryError, NotFoundError, NothingMatchesError, TimeBudgetError
-from lineage_service.lineage import Choices, Trace
+from lineage_service.lineage import Choices, RowHistory, Trace
 from lineage_service.queries import RowQuery, TraceQuery
 from lineage_service.tracing.columns.time_budget import TimeBudget
 from lineage_service.tracing.files.decompression import unlimited
@@ -240,7 +241,7 @@ def test_files_are_ruled_out_by_what_the_log_says_of_them(tmp_path: Path) -> Non
     for row in range(4):
         write_deltalake(paths[1], rows.slice(row, 1), mode="append")
         write_deltalake(paths[2], rows.slice(row, 1), mode="append", partition_by=partition_by)
-    whole, plain, parted = map(delta_version, paths)
+    whole, plain, parted = (delta_version(FileSystems(), path) for path in paths)
     for condition in conditions:
         expected, _ = ids_with(whole, condition)
         assert ids_with(plain, condition)[0] == expected, condition
@@ -278,11 +279,11 @@ def test_a_table_in_s3_is_searched_there(lake: Lake, s3: str, bucket: str) -> No
             key = f"{table.partition('://')[2]}/{path.relative_to(lake.path('t'))}"
             with system.open_output_stream(key, compression=None) as stream:
                 stream.write(path.read_bytes())
-    version = delta_version(table)
+    version = delta_version(FileSystems(), table)
     assert version.files[0].path == f"{table}{file.removeprefix(lake.path('t'))}"
     assert ids_with(version, "p = 'a b%/c'")[0] == {0, 1, 2, 4, 5, 6, 8, 9}
     assert ids_with(version, "id in (2, 3)")[0] == {2}
-    commits = commits_of(FileSystems(), table, 1, unlimited)
+    commits = commits_of(FileSystems(), table, 1, {}, unlimited)
     assert [(commit.version, list(commit.added)) for commit in commits] == [
         (0, [version.files[0].path]),
         (1, [version.files[0].path]),
@@ -347,18 +348,59 @@ def _has(lake: Lake, file: str, id: int) -> bool:
     return id in pq.read_table(file).column("id").to_pylist()
 
 
+def version_at(lake: Lake, at: int) -> str | None:
+    """None: there is none until then."""
+    with suppress(NotFoundError):
+        return lake.queries.rows(RowQuery(dataset=lake.path("t"), where="id = 1", at=at)).version
+    return None
+
+
+def touch(lake: Lake, version: int, at: int) -> Path:
+    """`at` is in milliseconds."""
+    path = Path(lake.path("t")) / "_delta_log" / f"{version:020d}.json"
+    os.utime(path, ns=(at * 1_000_000, at * 1_000_000))
+    return path
+
+
 def test_what_a_table_was_at_a_time(lake: Lake) -> None:
+    """What a commit says of its time, and what its file says, are different times."""
     lake.write("first", "t", people(0, 4), began=1)
-    first = datetime.datetime.now(datetime.timezone.utc).timestamp() * 1000
-    lake.commit("t", {"commitInfo": {"operation": "NOTHING", "timestamp": int(first) + 1000}})
-    later = (first + 1000) / 1000
-    os.utime(Path(lake.path("t")) / "_delta_log" / f"{1:020d}.json", (later, later))
-    choices = lake.queries.rows(RowQuery(dataset=lake.path("t"), where="id = 1", at=int(first) + 10))
-    assert choices.version == "0"
-    latest = lake.queries.rows(RowQuery(dataset=lake.path("t"), where="id = 1", at=2**53 - 1))
-    assert latest.version == "1"
-    with pytest.raises(NotFoundError, match="has no version until then"):
-        lake.queries.rows(RowQuery(dataset=lake.path("t"), where="id = 1", at=1000))
+    for _ in range(3):
+        lake.commit("t", {"commitInfo": {"operation": "NOTHING", "timestamp": 77}})
+    for version, modified in enumerate((1_000, 5_000, 3_000, 9_000)):
+        touch(lake, version, modified)
+    expected = {999: None, 1_000: "0", 4_999: "0", 5_000: "1", 5_001: "2", 8_999: "2", 9_000: "3"}
+    assert {at: version_at(lake, at) for at in expected} == expected
+    assert version_at(lake, 2**53 - 1) == "3"
+    message = "has no version until then: the first is of 1970-01-01 00:00:01"
+    with pytest.raises(NotFoundError, match=message):
+        lake.queries.rows(RowQuery(dataset=lake.path("t"), where="id = 1", at=999))
+    history = lake.queries.history(RowQuery(dataset=lake.path("t"), where="id = 1"))
+    assert isinstance(history, RowHistory)
+    assert [version.time for version in history.versions] == [1_000]
+
+
+def test_a_table_may_keep_times_in_its_commits_from_a_version_on(lake: Lake) -> None:
+    lake.write("first", "t", people(0, 4), began=1)
+    lake.commit("t", {"commitInfo": {"operation": "NOTHING"}})
+    lake.keep_times("t", 20_000)
+    lake.commit("t", {"commitInfo": {"operation": "NOTHING", "inCommitTimestamp": 30_000}})
+    for version, modified in enumerate((1_000, 40_000, 3_000, 9_000)):
+        touch(lake, version, modified)
+    expected = {999: None, 19_999: "0", 20_000: "2", 29_999: "2", 30_000: "3", 40_000: "3"}
+    assert {at: version_at(lake, at) for at in expected} == expected
+
+
+def test_times_of_commits_that_were_cleaned_up_do_not_count(lake: Lake) -> None:
+    lake.write("first", "t", people(0, 4), began=1)
+    for _ in range(2):
+        lake.commit("t", {"commitInfo": {"operation": "NOTHING"}})
+    lake.checkpoint("t")
+    lake.commit("t", {"commitInfo": {"operation": "NOTHING"}})
+    paths = [touch(lake, version, at) for version, at in enumerate((7_000, 6_000, 5_000, 8_000))]
+    assert [version_at(lake, at) for at in (6_999, 7_000, 7_001, 7_002)] == [None, "0", "1", "2"]
+    paths[0].unlink()
+    assert [version_at(lake, at) for at in (4_999, 5_000, 7_999, 8_000)] == [None, "2", "2", "3"]
 
 
 @pytest.fixture
@@ -402,6 +444,6 @@ def test_any_number_of_files_is_searched(lake: Lake, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(table_search, "_AT_ONCE", 2)
     for part in range(5):
         write_deltalake(lake.path("t"), people(part * 4, part * 4 + 4), mode="append")
-    version = delta_version(lake.path("t"))
+    version = delta_version(FileSystems(), lake.path("t"))
     assert ids_with(version, "name != 'n6' and id < 18") == (set(range(18)) - {6}, 5)
     assert ids_with(version, "id in (1, 14)") == ({1, 14}, 2)

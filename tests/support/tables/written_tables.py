@@ -180,6 +180,19 @@ class Lake:
             first += json.loads(added["stats"])["numRecords"]
         return self.commit(table, {"metaData": metadata}, *backfilled)
 
+    def keep_times(self, table: str, at: int) -> int:
+        """Commits have their times in them from here on, this one `at`; the version."""
+        metadata = self._metadata(table)
+        metadata["configuration"] = {
+            "delta.enableInCommitTimestamps": "true",
+            "delta.inCommitTimestampEnablementVersion": str(DeltaTable(self.path(table)).version() + 1),
+            "delta.inCommitTimestampEnablementTimestamp": str(at),
+        }
+        writer_features = ["inCommitTimestamp"]
+        protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": writer_features}
+        info = {"operation": "SET TBLPROPERTIES", "inCommitTimestamp": at}
+        return self.commit(table, {"commitInfo": info}, {"protocol": protocol}, {"metaData": metadata})
+
     def rename(self, table: str, names: Mapping[str, str]) -> int:
         """Columns by mapping: what was the name is the physical one from here on; the version."""
         metadata = self._metadata(table)
