@@ -21,6 +21,7 @@ import type {
   Missing,
   RecordPage,
   Replays,
+  RowHistory,
   RowSet,
   Slow,
   Suspects,
@@ -61,6 +62,8 @@ export interface Client {
   dataset(parameters: Parameters, options?: RequestOptions): Promise<DatasetPage>;
   /** The rows of a dataset that fulfil a condition; the trace, if there is only one. */
   rows(parameters: Parameters, options?: RequestOptions): Promise<Trace | Choices>;
+  /** The versions of the row of a table that fulfils a condition; the rows to choose from, if there are several. */
+  history(parameters: Parameters, options?: RequestOptions): Promise<RowHistory | Choices>;
   /** What changed between two runs. */
   compare(parameters: Parameters, options?: RequestOptions): Promise<Comparison>;
   compareCsv(parameters: Parameters, options?: RequestOptions): Promise<Blob>;
@@ -120,6 +123,7 @@ export function makeClient(): Client {
     datasets: (parameters, options) => getJson(["api", "datasets"], parameters, options),
     dataset: (parameters, options) => getJson(["api", "dataset"], parameters, options),
     rows: (parameters, options) => getJson(["api", "trace"], parameters, options),
+    history: (parameters, options) => getJson(["api", "history"], parameters, options),
     compare: (parameters, options) => getJson(["api", "compare"], parameters, options),
     compareCsv: async (parameters, options = {}) =>
       (await request(["api", "compare"], queryOf(parameters), "text/csv", options)).blob(),

@@ -168,6 +168,21 @@ test.each([
     ],
   ],
   [
+    "#/history?dataset=sales.orders&where=id+%3D+42&version=7",
+    [
+      'lineage history sales.orders --version 7 --where "id = 42"',
+      'curl -G localhost:8080/api/history -d dataset=sales.orders --data-urlencode "where=id = 42" -d version=7',
+    ],
+  ],
+  [
+    "#/history?dataset=/t&where=a&at=1795860831123",
+    [
+      "lineage history /t --at 2026-11-28T10:13:51.123Z --where a",
+      "curl -G localhost:8080/api/history --data-urlencode dataset=/t -d where=a -d at=1795860831123",
+    ],
+  ],
+  ["#/history?dataset=/t&at=1e9", []],
+  [
     "#/compare?dataset=%2Fout&key=city",
     ["lineage compare /out --key city", "curl -G localhost:8080/api/compare --data-urlencode dataset=/out -d key=city"],
   ],

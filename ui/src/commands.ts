@@ -5,6 +5,7 @@ import { markOf, marksIn, marksQuery, startsOf } from "./marks";
 import { isOutput, replayLine, rowsLine } from "./reruns";
 import type {
   DatasetRoute,
+  HistoryRoute,
   MissingRoute,
   RecordsRoute,
   Route,
@@ -50,6 +51,8 @@ export function commandsOf(route: Route): Command[] {
     }
     case "dataset":
       return datasetCommands(route);
+    case "history":
+      return historyCommand(route);
     case "comparison":
       return comparisonCommand(route.query);
     case "applications": {
@@ -159,6 +162,20 @@ function datasetCommands({ name, namespace, query }: DatasetRoute): Command[] {
     parameters: filled({ dataset: path, where, version }),
   };
   return [rows, dataset];
+}
+
+function historyCommand({ dataset, query }: HistoryRoute): Command[] {
+  const [where, version, at] = ["where", "version", "at"].map((field) => query.get(field));
+  if (!where) return [];
+  const time = at && /^\d{1,15}$/.test(at) ? new Date(Number(at)).toISOString() : null;
+  return [
+    {
+      name: "",
+      terminal: lineOf(["history", dataset], { version, at: time, where }),
+      path: "api/history",
+      parameters: filled({ dataset, where, version, at }),
+    },
+  ];
 }
 
 function recordsCommand({ application, node, query }: RecordsRoute): Command {

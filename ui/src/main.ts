@@ -9,6 +9,7 @@ import { nodeNumber } from "./format";
 import {
   applicationHref,
   applicationsHref,
+  datasetHref,
   datasetsHref,
   href,
   jobsHref,
@@ -28,6 +29,7 @@ type ViewRoute = Exclude<Route, { view: "nowhere" }>;
 const VIEWS: { [V in ViewRoute["view"]]: () => Promise<MakeView<Extract<ViewRoute, { view: V }>>> } = {
   datasets: async () => (await import("./datasets/list")).datasetsView,
   dataset: async () => (await import("./datasets/view")).datasetView,
+  history: async () => (await import("./rowhistory/view")).historyView,
   comparison: async () => (await import("./comparison/view")).comparisonView,
   applications: async () => (await import("./applications")).applicationsView,
   application: async () => (await import("./graph/view")).graphView,
@@ -162,13 +164,14 @@ function placeOf({ view }: Route): string {
   if (view === "lag") return "#/lag";
   if (view === "jobs" || view === "job") return jobsHref();
   if (view === "nowhere") return "";
-  return view === "datasets" || view === "dataset" || view === "comparison" ? datasetsHref() : applicationsHref();
+  return ["datasets", "dataset", "history", "comparison"].includes(view) ? datasetsHref() : applicationsHref();
 }
 
 /** The links from the list to this view, and which of the main views it belongs to. */
 function showBreadcrumbs(route: Route): void {
   const links: [string, string][] = [];
-  if (route.view === "dataset" || route.view === "comparison") links.push(["Datasets", datasetsHref()]);
+  if (placeOf(route) === datasetsHref() && route.view !== "datasets") links.push(["Datasets", datasetsHref()]);
+  if (route.view === "history") links.push([route.dataset, datasetHref({ namespace: "", name: route.dataset })]);
   if (route.view === "job") links.push(["Jobs", jobsHref()]);
   if ("application" in route) {
     links.push(["Applications", applicationsHref()]);

@@ -2,6 +2,7 @@
 //   #/                               datasets, all of them
 //   #/datasets?text=&cursor=         datasets, those that match
 //   #/dataset?name=&namespace=&...   one dataset; where=: its rows that fulfil this condition
+//   #/history?dataset=&where=&...   the versions of a row of a table (the API's parameters)
 //   #/compare?dataset=&key=&...      what changed between two runs (the API's parameters)
 //   #/applications?text=&state=&...  applications; #/?state=... means the same
 //   #/app/APP?open=&at=              an application's graph
@@ -41,6 +42,14 @@ export interface DatasetRoute {
   name: string;
   /** Empty where the name alone tells which. */
   namespace: string;
+  /** The other parameters of the address, which belong to the view. */
+  query: URLSearchParams;
+}
+
+/** The versions of a row of a table. */
+export interface HistoryRoute {
+  view: "history";
+  dataset: string;
   /** The other parameters of the address, which belong to the view. */
   query: URLSearchParams;
 }
@@ -157,6 +166,7 @@ export interface NoRoute {
 export type Route =
   | DatasetsRoute
   | DatasetRoute
+  | HistoryRoute
   | ComparisonRoute
   | ApplicationsRoute
   | ApplicationRoute
@@ -195,6 +205,7 @@ export function parse(hash: string): Route {
     if (word === "") return { view: query.size === 0 ? "datasets" : "applications", query };
     if (application === "" && (word === "datasets" || word === "applications")) return { view: word, query };
     if (application === "" && word === "dataset") return datasetRoute(query);
+    if (application === "" && word === "history") return historyRoute(query);
     if (application === "" && word === "compare") return { view: "comparison", query };
     if (word === "lag" && application === "") return { view: "lag" };
     if (word === "jobs" && application === "") return { view: "jobs", query };
@@ -232,6 +243,12 @@ function datasetRoute(query: URLSearchParams): DatasetRoute | NoRoute {
   const [name, namespace] = [query.get("name") ?? "", query.get("namespace") ?? ""];
   if (name === "") return { view: "nowhere", reason: "This address of a dataset does not name it." };
   return { view: "dataset", name, namespace, query: withoutThese(query, ["name", "namespace"]) };
+}
+
+function historyRoute(query: URLSearchParams): HistoryRoute | NoRoute {
+  const dataset = query.get("dataset") ?? "";
+  if (dataset === "") return { view: "nowhere", reason: "This address of the history of a row does not name a table." };
+  return { view: "history", dataset, query: withoutThese(query, ["dataset"]) };
 }
 
 function absenceRoute(application: string, query: URLSearchParams): AbsenceRoute | NoRoute {
@@ -282,6 +299,8 @@ export function href(route: Exclude<Route, NoRoute>): string {
       for (const [name, value] of route.query) query.append(name, value);
       return hash(["dataset"], query);
     }
+    case "history":
+      return hash(["history"], new URLSearchParams([["dataset", route.dataset], ...route.query]));
     case "applications":
       return hash(["applications"], route.query);
     case "comparison":
@@ -347,6 +366,9 @@ export const datasetHref = (
   { namespace, name }: { namespace: string; name: string },
   query = new URLSearchParams(),
 ): string => href({ view: "dataset", name, namespace, query });
+
+export const historyHref = (dataset: string, query: URLSearchParams): string =>
+  href({ view: "history", dataset, query });
 
 export const comparisonHref = (query = new URLSearchParams()): string => href({ view: "comparison", query });
 

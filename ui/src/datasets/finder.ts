@@ -7,11 +7,8 @@ import { type Child, h, replace } from "../dom";
 import { applicationOf, count, nodeNumber, number } from "../format";
 import { applicationHref, datasetHref, type DatasetRoute, missingHref, queryOf, traceHref } from "../route";
 import { loading, notice, refusal, showFailure } from "../states";
-import { type Column, table } from "../table";
-import { valueOf } from "../trace/rows";
-import { filePlace } from "../trace/texts";
-import { columnsOf } from "../values";
 import type { ViewContext } from "../view";
+import { choicePlace, choiceTable, historyColumn } from "./choices";
 import {
   commandLine,
   completed,
@@ -216,7 +213,7 @@ function resultOf(matches: Matches, where: string, route: DatasetRoute, about: D
       ".",
     ),
     warnings.map((warning) => notice("caution", warning)),
-    rowsTable(matches, about),
+    rowsTable(matches, where, about, route.query.get("version")),
     h(
       "nav",
       { class: "pages", "aria-label": "Pages of rows" },
@@ -239,44 +236,18 @@ function allOf({ application, nodes, total }: Matches, where: string): Child {
   ]);
 }
 
-function rowsTable({ rows }: Matches, { schema }: DatasetSummary): HTMLElement {
-  const columns = columnsOf(
-    rows.map((row) => row.columns),
-    schema,
-  );
+function rowsTable({ rows, version }: Matches, where: string, about: DatasetSummary, asked: string | null) {
   const hrefOf = ({ node_id: node, record_id: record }: Choice) =>
     traceHref(applicationOf(node), { record, node: nodeNumber(node) });
-  return table<Choice>({
-    caption: "Rows that fulfil the condition",
-    rows,
-    key: ({ node_id: node, record_id: record }) => `${node} ${record}`,
-    opens: true,
-    columns: [
-      {
-        name: "Row",
-        kind: "narrow",
-        cell: (row) => h("a", { href: hrefOf(row), "aria-label": `Trace ${placeOf(row)}` }, "Trace"),
-      },
-      ...columns.map(({ name, type, isNumber }): Column<Choice> => ({
-        name,
-        type,
-        ...(isNumber ? { kind: "count" as const } : {}),
-        cell: (row) => valueOf(row.columns, name),
-      })),
-      { name: "Text", isUsed: columns.length === 0, cell: ({ text }) => text !== null && h("code", {}, text) },
-      {
-        name: "Location",
-        cell: (row) => [
-          h("span", { class: "id", title: row.path }, placeOf(row)),
-          row.warning !== null && h("div", { class: "warning" }, row.warning),
-        ],
-      },
-    ],
-  });
+  return choiceTable(rows, about.schema, [
+    {
+      name: "Row",
+      kind: "narrow",
+      cell: (row) => h("a", { href: hrefOf(row), "aria-label": `Trace ${choicePlace(row)}` }, "Trace"),
+    },
+    ...(about.format === TABLE ? [historyColumn(about, { where, version: version ?? asked }, rows)] : []),
+  ]);
 }
-
-const placeOf = ({ path, line, record_id: record }: Choice): string =>
-  path === null ? record : line === null ? filePlace(path) : `${filePlace(path)}:${line}`;
 
 /** The same query for a terminal and for curl. */
 function commandsOf(
