@@ -51,6 +51,7 @@ _CLASSES = {
         "PickingFunctions",
         "CallSites",
         "CorrelatedSubqueries",
+        "DeletionVectors",
         "IcebergScans",
         "IcebergWrite",
         "QueryEndListener",
@@ -98,6 +99,7 @@ class Jvm:
         self.python_functions = classes.PythonFunctions()
         self.call_sites = classes.CallSites
         self.table_keys = classes.TableKeys()
+        self.deletion_vectors = classes.DeletionVectors
         self._nil = self.plan_builder.seq(self._empty)
         self.manifests = classes.ManifestAccumulator()
         context._jsc.sc().register(self.manifests)

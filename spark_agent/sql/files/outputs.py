@@ -81,6 +81,11 @@ class Output:
         return False
 
     @property
+    def transaction(self) -> str:
+        """The transaction of Delta Lake that its files are written in, by its id; empty of others."""
+        return ""
+
+    @property
     def _is_divided(self) -> bool:
         """Does a task write into several files by what is in its rows?"""
         return self.output_files is not None and self.output_files.key is not None
@@ -184,8 +189,8 @@ class Outputs:
         """Are there outputs whose transactions were not committed yet?"""
         return bool(self._awaited)
 
-    def committed(self, *, is_eager: bool) -> Iterator[tuple[int, str, list[dict[str, Any]]]]:
-        """(node, version of the table, files of each partition) of those that were committed meanwhile.
+    def committed(self, *, is_eager: bool) -> Iterator[tuple[int, Output, Any, list[dict[str, Any]]]]:
+        """(node, output, its commit, files of each partition) of those that were committed meanwhile.
 
         Without `is_eager`, the longer one is awaited, the more seldom it is looked for.
         """
@@ -200,7 +205,7 @@ class Outputs:
                 continue
             if commit is not None:
                 del self._awaited[node]
-                yield node, str(commit.version), files
+                yield node, output, commit, files
 
     def uncommitted(self) -> list[int]:
         """The nodes of those that are still awaited."""

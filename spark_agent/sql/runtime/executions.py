@@ -19,6 +19,7 @@ from spark_agent.sql.runtime.file_partitions import FilePartitions
 from spark_agent.sql.runtime.fits import Fits
 from spark_agent.sql.runtime.rdd_boundary import RddBoundary
 from spark_agent.sql.runtime.re_executions import ReExecutions
+from spark_agent.sql.runtime.whole_file_deletes import WholeFileDeletes
 from spark_agent.sql.table_formats.row_operations import deleted_by
 
 if TYPE_CHECKING:
@@ -35,9 +36,14 @@ class Executions:
     """Those of one application. Queries begin in users' threads; the thread of `JvmEvents` does the rest."""
 
     def __init__(
-        self, session: Session, re_executions: ReExecutions, rdd_boundary: RddBoundary, fits: Fits
+        self,
+        session: Session,
+        re_executions: ReExecutions,
+        rdd_boundary: RddBoundary,
+        fits: Fits,
+        deletes: WholeFileDeletes,
     ) -> None:
-        self._session, self._fits = session, fits
+        self._session, self._fits, self._deletes = session, fits, deletes
         self._re_executions, self._rdd_boundary = re_executions, rdd_boundary
         self._partitions = FilePartitions(session.events.emit)
         self._failed_tasks = FailedTasks(session.events.emit, session.settings, self._partitions.has_files)
@@ -76,6 +82,8 @@ class Executions:
     def ended(self, nodes: list[int], name: str, *, is_failed: bool, error: dict[str, str] | None) -> None:
         """An execution has ended. `nodes` are the outputs of its plan, `name` is Spark's for the action."""
         for node in nodes:
+            if self._deletes.ends(node, is_failed=is_failed):
+                continue
             self._re_executions.end(node, name, is_failed=is_failed)
             self._end_sink(node, is_failed=is_failed, error=error)
             self._partitions.publish(node, self._outputs.end(node, is_failed=is_failed))
@@ -86,9 +94,11 @@ class Executions:
         """Publish the files of transactions that were committed since their queries have ended."""
         if not self._outputs.is_awaiting:
             return
-        for number, version, files in self._outputs.committed(is_eager=is_eager):
+        for number, output, commit, files in self._outputs.committed(is_eager=is_eager):
             self._partitions.publish(number, files)
-            self._publish_again(number, dataset_version=version)
+            self._publish_again(number, dataset_version=str(commit.version))
+            if output.transaction:
+                self._deletes.committed(output.transaction, commit)
 
     def _publish_again(self, number: int, *, dataset_version: str) -> None:
         """A sink, once it is known which version of its table it has made."""
@@ -107,6 +117,7 @@ class Executions:
         """The application ends."""
         self._re_executions.end_all()
         self._fits.end_all()
+        self._deletes.end_all()
         self._rdd_boundary.describe()
         self._end_commits()
 

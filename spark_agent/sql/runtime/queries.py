@@ -29,7 +29,7 @@ from spark_agent.sql.rewrite.plan_nodes import PlanNode, PlanNodes, UncoveredErr
 from spark_agent.sql.rewrite.plan_walk import Rewritten, Walk
 from spark_agent.sql.rewrite.row_paths import ROW_PYTHON
 from spark_agent.sql.rewrite.taps import TapFactory
-from spark_agent.sql.runtime import dataframe_call_sites, function_calls, saves
+from spark_agent.sql.runtime import dataframe_call_sites, function_calls, saves, whole_file_deletes
 from spark_agent.sql.runtime.coarse_queries import CoarseQueries
 from spark_agent.sql.runtime.executions import Executions
 from spark_agent.sql.runtime.fits import Fits
@@ -40,6 +40,7 @@ from spark_agent.sql.runtime.rdd_boundary import RddBoundary
 from spark_agent.sql.runtime.re_executions import ReExecutions, upper_bound_reason
 from spark_agent.sql.runtime.reruns import Reruns
 from spark_agent.sql.runtime.saves import Saves
+from spark_agent.sql.runtime.whole_file_deletes import WholeFileDeletes
 from spark_agent.sql.table_formats import delta_outputs, iceberg_outputs, row_operations
 from spark_agent.sql.table_formats.log_files import LogFiles
 from spark_agent.sql.table_formats.row_operations import StatementPlan, StatementRows
@@ -89,7 +90,12 @@ class Queries:
         self._taps = TapFactory(session, jvm)
         self._saves = Saves(self._catalyst)
         self._log_files = LogFiles(session.context)
-        self._executions = Executions(session, self._re_executions, self._rdd_boundary, self._fits)
+        self._deletes = WholeFileDeletes(
+            session, self._catalyst, coarse_queries, jvm.deletion_vectors, self._log_files.read
+        )
+        self._executions = Executions(
+            session, self._re_executions, self._rdd_boundary, self._fits, self._deletes
+        )
         self._jvm_events = JvmEvents(jvm.manifests, self._executions, events.gap)
         self._lazy_queries = LazyQueries(self._catalyst, session.context._jvm)
         self.asked = AskedQueries(self._catalyst, session.context._jvm, self._leave_out_frame)
@@ -164,6 +170,10 @@ class Queries:
         kind = self._catalyst.kind(plan)
         if kind == row_operations.UPDATING:
             self._updates[call.thread] = plan
+        site = partial(self._callers.action, call.method, call.thread)
+        self._deletes.see(plan, call, lambda: site().site)
+        if kind in whole_file_deletes.STATEMENTS:
+            self._jvm.mark(plan, self._deletes.begin(plan, kind, call, site().site))
         if not call.is_captured or plan.isStreaming() or self.asked.is_asked(plan):
             return None
         if inserts := commands.several(self._catalyst, plan, kind):

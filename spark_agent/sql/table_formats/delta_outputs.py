@@ -60,6 +60,10 @@ class DeltaOutput(Output):
     def is_committed_later(self) -> bool:
         return True
 
+    @property
+    def transaction(self) -> str:
+        return self.mark.transaction
+
     def commit(self) -> Commit | None:
         """What has come of it; None as long as that is not known."""
         commit, self.version = delta_log.commit_of(self.path, self.mark, self.version, self.read)
@@ -104,7 +108,7 @@ def of_deletion(
     transaction = work.transaction
     if transaction is None:
         return None
-    path, dataset = _place(query, transaction)
+    path, dataset = place_of(query, transaction)
     dataset["operation"] = "delete"
     output = DeletedRows(
         path, dataset, mark=CommitMark(transaction.id), version=transaction.version, read=read
@@ -123,7 +127,7 @@ def of_write(
         transaction, removed = _of_rewrite(catalyst, query)
     if transaction is None:
         return None
-    path, dataset = _place(query, transaction)
+    path, dataset = place_of(query, transaction)
     mark = CommitMark(transaction.id, removed)
     output = DeltaOutput(path, dataset, mark=mark, version=transaction.version, read=read)
     output.schema = schema_given(catalyst, query)
@@ -137,7 +141,21 @@ def of_write(
     return output
 
 
-def _place(query: Plan, transaction: Transaction) -> tuple[str, dict[str, Any]]:
+def of_truncate(catalyst: Catalyst, command: Plan) -> Transaction:
+    """What is known of the transaction of a TRUNCATE before it begins. Raises what py4j raises."""
+    table = command.child().table()
+    log, names = table.deltaLog(), table.catalogTable()
+    snapshot = log.unsafeVolatileSnapshot()
+    return Transaction(
+        "",
+        str(log.dataPath().toString()),
+        int(snapshot.version()),
+        tuple(map(str, catalyst.items(snapshot.metadata().partitionColumns()))),
+        str(names.get().identifier().unquotedString()) if names.isDefined() else "",
+    )
+
+
+def place_of(query: Plan, transaction: Transaction) -> tuple[str, dict[str, Any]]:
     """The folder of a transaction's table, and what a node says of it."""
     path = partitions.local_path(transaction.table).rstrip("/")
     dataset: dict[str, Any] = partitions.dataset(path, _FORMAT)
@@ -215,9 +233,13 @@ def _partition(
     parts = []
     for piece in pieces:
         file = files[piece.folder, piece.file]
-        path = file.path if "://" in file.path or file.path.startswith("/") else f"{table}/{file.path}"
         state = {"size": file.size, "modified": file.modified}
-        part = {"path": path, **state, "first": piece.first, "row": piece.row}
+        part = {
+            "path": delta_log.data_path(table, file.path),
+            **state,
+            "first": piece.first,
+            "row": piece.row,
+        }
         if file.first_row_id is not None:
             part["row_id_first"] = file.first_row_id + piece.row
         parts.append(part)

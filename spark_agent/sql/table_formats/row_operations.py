@@ -33,6 +33,11 @@ DELETED = "these rows were deleted"
 NOT_KNOWN = "which rows this statement deleted is not known"
 
 
+def sink_name(statement: str) -> str:
+    """Of the rows that a statement deletes."""
+    return f"{statement}: deleted rows"
+
+
 def deleted_by(path: str, version: str) -> str:
     """What is said of rows that a statement has deleted."""
     return f"{DELETED}: version {version} of {path} is without them"
@@ -80,7 +85,7 @@ class StatementPlan:
             written = _above(walk, query, below, operation, filter_, filter_.condition())
             return StatementRows(written, default=_COPIED, operation=operation)
         node = walk.nodes.operator(
-            f"{self.statement}: deleted rows",
+            sink_name(self.statement),
             parents=[below.node],
             kind="sink",
             relation=contract.FLOWS,

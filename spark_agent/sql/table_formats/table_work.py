@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+_DELETE_CLASS = "DeleteCommand"
 #: Classes of Delta Lake that run a statement -> its name. Of others (`save`, `saveAsTable`, an INSERT) the
 #: name is that of the user's action.
 _STATEMENTS = {
     "MergeIntoCommand": "MERGE",
     "UpdateCommand": "UPDATE",
-    "DeleteCommand": "DELETE",
+    _DELETE_CLASS: "DELETE",
     "OptimizeExecutor": "OPTIMIZE",
 }
 #: (class, method) of Delta Lake that has a plan of rows made.
@@ -92,6 +93,11 @@ class TableWork:
         An UPDATE and a MERGE gather such rows too, and read them again for what they write.
         """
         return (self.classes[0], self.method) == _GATHERING and self.statement == "DELETE"
+
+    @property
+    def is_of_delete(self) -> bool:
+        """Does a DELETE have the plan made, for whatever purpose?"""
+        return _DELETE_CLASS in self.classes
 
     @property
     def may_leave_out(self) -> bool:

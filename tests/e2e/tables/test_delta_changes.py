@@ -78,7 +78,7 @@ def traced_ends(queries: Queries, application_id: str, path: Path, row: int) -> 
     for node in trace.nodes:
         statement = node.name.partition(":")[0]
         for record in node.records if node.kind == "sink" else ():
-            if statement in ("MERGE", "UPDATE", "DELETE", "OPTIMIZE"):
+            if statement in ("MERGE", "UPDATE", "DELETE", "TRUNCATE", "OPTIMIZE"):
                 assert record.operation is not None, node
                 if record.operation != "copy":
                     ends.operations[statement, record.operation] += 1
@@ -95,6 +95,9 @@ def traced_ends(queries: Queries, application_id: str, path: Path, row: int) -> 
 @pytest.mark.parametrize(
     ("seed", "properties", "is_partitioned"),
     [
+        (11, {}, True),
+        (16, VECTORS | TRACKING, True),
+        (18, VECTORS, False),
         (1, {}, False),
         (2, VECTORS, False),
         (3, {}, True),
@@ -106,7 +109,7 @@ def traced_ends(queries: Queries, application_id: str, path: Path, row: int) -> 
 def test_each_row_is_traced_through_random_changes(
     lake: Lake, seed: int, properties: dict[str, str], is_partitioned: bool
 ) -> None:
-    changes = Changes.of(seed, 12)
+    changes = Changes.of(seed, 12, are_files_removed=seed > 10)
     put(lake, changes, properties, is_partitioned=is_partitioned)
     application_id = lake.run("delta_changes.py")
     outputs = out_rows(lake.folder / "out")
@@ -149,3 +152,57 @@ def test_the_log_and_the_rows_of_a_table_are_those_without_lineage(
     (plain_rows, plain_log), (rows, log) = results
     assert rows == plain_rows
     assert log == plain_log
+
+
+def put_statements(lake: Lake, *texts: str) -> None:
+    """A job of these statements over a table of 12 rows, of which each third has the same `p`."""
+    changes = Changes.of(0, 0)
+    changes.files = {
+        "first": [(key, key, f"n{key}", str(key % 3)) for key in range(12)],
+        "second": [(key, key, f"n{key}", "1") for key in range(100, 103)],
+    }
+    changes.statements = list(texts)
+    put(lake, changes, {}, is_partitioned=True)
+
+
+@pytest.mark.parametrize(
+    ("statement", "deleted"),
+    [
+        ("INSERT OVERWRITE {table} SELECT * FROM second", frozenset[int]()),
+        ("INSERT INTO {table} REPLACE WHERE p = '1' SELECT * FROM second", frozenset((1, 4, 7, 10))),
+        ("INSERT INTO {table} REPLACE WHERE p = '1' AND v < 9 SELECT id, 0, name, p FROM second", {1, 4, 7}),
+    ],
+)
+def test_rows_that_a_write_replaces_are_deleted_where_it_has_a_condition(
+    lake: Lake, statement: str, deleted: set[int]
+) -> None:
+    put_statements(lake, statement)
+    application_id = lake.run("delta_changes.py")
+    queries = open_queries(Settings())
+    for row in range(12):
+        ends = traced_ends(queries, application_id, lake.folder / "first.csv", row)
+        assert ends.deleted == ({("DELETE", 1)} if row in deleted else set()), row
+
+
+def test_an_application_deletes_files_that_another_one_wrote(lake: Lake) -> None:
+    put_statements(lake)
+    writer = lake.run("delta_changes.py")
+    deleter = lake.run("delta_deleter.py", "p = '2'", "p = '2'", "p = '7'", "p = '0'")
+    queries = open_queries(Settings())
+    versions = {"2": 1, "0": 2}
+    for row in range(12):
+        ends = traced_ends(queries, writer, lake.folder / "first.csv", row)
+        p = str(row % 3)
+        assert ends.deleted == ({("DELETE", versions[p])} if p in versions else set())
+    graph = queries.graph(deleter)
+    assert [node.name for node in graph.nodes] == ["whole files", "DELETE: deleted rows"] * 2
+
+
+def test_where_the_log_does_not_count_rows_a_trace_is_not_complete(lake: Lake) -> None:
+    put_statements(lake)
+    writer = lake.run("delta_changes.py", "spark.databricks.delta.stats.collect=false")
+    lake.run("delta_deleter.py", "p = '2'", is_complete=False)
+    queries = open_queries(Settings())
+    query = TraceQuery(direction="forward", path=str(lake.folder / "first.csv"), row=2)
+    trace = queries.trace(writer, query)
+    assert not trace.complete

@@ -47,7 +47,8 @@ class Changes:
     next_id: int = 1000
 
     @classmethod
-    def of(cls, seed: int, count: int) -> Changes:
+    def of(cls, seed: int, count: int, *, are_files_removed: bool = False) -> Changes:
+        """`are_files_removed`: some statements delete all rows of a value of `p`, or of the table."""
         changes = cls(Random(seed))
         rows = [changes.row(key) for key in range(60)]
         changes.files["first"] = rows
@@ -55,7 +56,10 @@ class Changes:
             changes.table[values[0]] = TableRow(values, frozenset({("first.csv", row)}))
         while len(changes.statements) < count:
             kinds = (changes.merge, changes.merge, changes.merge, changes.update, changes.delete)
-            changes.random.choice((*kinds, *kinds, changes.insert, changes.optimize))()
+            more = (changes.insert, changes.optimize)
+            if are_files_removed:
+                kinds = (changes.merge, changes.update, changes.delete, changes.delete_files)
+            changes.random.choice((*kinds, *kinds, *more))()
         return changes
 
     def row(self, key: int) -> Values:
@@ -88,6 +92,23 @@ class Changes:
         self.done(f"DELETE FROM {{table}} WHERE {condition.sql.format(of='')}")
         for key in gone:
             self._delete("DELETE", key, self.table[key].origins)
+
+    def delete_files(self) -> None:
+        """Where the table is partitioned by `p`, no rows are read for that."""
+        p = self.random.choice(("0", "1", "2", None))
+        condition = Condition(f"p = '{p}'", lambda row: row[3] == p) if p else None
+        gone = [key for key, row in self.table.items() if not condition or condition.holds(row.values)]
+        if not gone:
+            return
+        name, text = "DELETE", "DELETE FROM {table}"
+        if condition:
+            text = f"{text} WHERE {condition.sql}"
+        elif self.random.random() < 0.5:
+            name, text = "TRUNCATE", "TRUNCATE TABLE {table}"
+        self.done(text)
+        for key in gone:
+            self._delete(name, key, self.table[key].origins)
+        self.insert()
 
     def update(self) -> None:
         condition = self.condition()

@@ -186,7 +186,8 @@ def test_a_commit_is_awaited_and_looked_for_ever_more_seldom() -> None:
     assert list(outputs.committed(is_eager=False)) == []  # too early for a look
     assert list(outputs.committed(is_eager=True)) == []  # cannot be read
     assert outputs.uncommitted() == [7]
-    assert list(outputs.committed(is_eager=True)) == [(7, "3", [{"split": 3}])]
+    [(number, taken, commit, files)] = outputs.committed(is_eager=True)
+    assert (number, taken, commit.version, files) == (7, awaited, 3, [{"split": 3}])
     assert not outputs.is_awaiting
 
 

@@ -3,7 +3,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from spark_agent.sql.table_formats.delta_log import AddedFile, Commit, CommitMark, commit_of
+from spark_agent.sql.table_formats.delta_log import (
+    AddedFile,
+    Commit,
+    CommitMark,
+    RemovedFile,
+    commit_of,
+    data_path,
+)
 
 OURS = CommitMark("ours")
 
@@ -71,3 +78,25 @@ def test_a_rewrite_is_known_by_a_file_that_it_removes() -> None:
     commit, _ = commit_of("/t", CommitMark(removed="a.parquet"), 0, read)
     assert commit is not None
     assert commit.version == 2
+
+
+def test_what_is_removed_is_told_but_not_a_file_that_gets_another_deletion_vector() -> None:
+    vector = {"storageType": "i", "pathOrInlineDv": "x", "cardinality": 1}
+    actions = [
+        committed_by("ours"),
+        {"remove": {"path": "p=1%202/a.parquet", "size": 5, "stats": json.dumps({"numRecords": 4})}},
+        {"remove": {"path": "b.parquet", "deletionVector": vector}},
+        {"remove": {"path": "c.parquet"}},
+        added("c.parquet", deletionVector=vector),
+    ]
+    commit, _ = commit_of("/t", OURS, -1, log(actions))
+    assert commit is not None
+    assert commit.removed == (
+        RemovedFile("p=1 2/a.parquet", 5, 4),
+        RemovedFile("b.parquet", None, None, vector),
+    )
+
+
+def test_a_file_of_the_log_is_below_the_table_or_where_it_says() -> None:
+    paths = [data_path("/t", path) for path in ("a", "/other/a", "s3://bucket/a")]
+    assert paths == ["/t/a", "/other/a", "s3://bucket/a"]
