@@ -9,14 +9,15 @@ these waves say how often skipping was wrong. Four alarms:
   log-likelihood ratios (Page, Biometrika 41, 1954) against one half. After one that was little expected,
   each skip is looked at until the CUSUM has fallen again;
 - strange errors: those that executions measure are further above what was expected than in the test, by a
-  CUSUM of their squared deviations. Audits are rare; this asks every execution. That errors are smaller is
-  no alarm: steps with a threshold have errors of 0 now and then, and the bound is kept;
-- unlike: most of the last waves have features that training did not have.
+  CUSUM of their squared deviations. Audits are rare; this asks every execution. Halfway to the alarm each skip
+  is looked at, too: it costs few runs, and a break shows sooner. That errors are smaller is no alarm: steps
+  with a threshold have errors of 0 now and then, and the bound is kept;
+- unlike: waves have features that training did not have, oftener than now and then, by a CUSUM of their
+  number. Weather that is louder than any before comes and goes: no stretch of it needs to be long.
 
 Between trust and an alarm lies a stricter threshold (`Looks.strictness`). The tested one is taken as long as
 the test and the audits together show no more waves above the bound than are wanted. Else it is lowered by as
 many times as they are too many. What only the stricter one runs says what the tested one would have done.
-Halfway to the alarm of strange errors it is halved: more runs show sooner whether there is a break.
 
 A forest that learned something wrong is wrong from its first wave on: of the first skips, twice as many are
 looked at.
@@ -44,12 +45,13 @@ LARGEST_SQUARE, USUAL_SQUARE, STRANGE = 9.0, 2.5, 14.0
 WHERE_IMPOSSIBLE = 2.0
 #: A probability is never taken for more certain than that.
 LEAST_PROBABILITY = 0.05
-#: So many of the last waves unlike the training's.
-UNLIKE, UNLIKE_OF = 8, 10
+#: Of the CUSUM of waves unlike the training's: so many in a row are an alarm, and each other wave takes back a
+#: quarter of one: about what it says against a break, if one of 20 waves is unlike before and half of them after.
+UNLIKE, ALIKE = 6, 0.25
+#: After a wave that is unlike, so many are suspicious.
+SUSPICIOUS = 10
 #: What the test showed counts as much as so many looks at skips.
 LOOKS_OF_TEST = 5
-#: The strictness while errors are strange.
-WHILE_STRANGE = 0.5
 #: Of so many skips, the first ones, twice as many are looked at.
 EARLY = 100
 
@@ -107,8 +109,8 @@ class Looks:
 
     @property
     def is_close(self) -> bool:
-        """Should each skip be looked at?"""
-        return self.surprise >= CLOSE
+        """Should each skip be looked at? After a surprise, and while errors are strange."""
+        return self.surprise >= CLOSE or self.is_strange
 
     @property
     def is_strange(self) -> bool:
@@ -116,9 +118,17 @@ class Looks:
         return self.strangeness >= STRANGE / 2
 
     @property
+    def unlikeness(self) -> float:
+        """The CUSUM of waves with features that training did not have."""
+        level = 0.0
+        for letter in self.recent:
+            level = level + 1 if letter == UNLIKE_RUN else max(level - ALIKE, 0.0)
+        return level
+
+    @property
     def is_suspicious(self) -> bool:
         """May this be a break? Then nothing is learned from it, lest the forest takes it for the pattern."""
-        return self.is_close or self.is_strange or UNLIKE_RUN in self.recent[-UNLIKE_OF:]
+        return self.is_close or UNLIKE_RUN in self.recent[-SUSPICIOUS:]
 
     def seen(self, letter: str) -> Looks:
         skips = self.skips + (letter in (SKIPPED, KEPT, BROKEN))
@@ -147,14 +157,13 @@ class Looks:
         The estimated share of waves that it would let be above the bound: by audits, each of which stands for
         all skips of its group, together with the test; and those that only the stricter threshold ran.
         """
-        least = WHILE_STRANGE if self.is_strange else 1.0
         if BROKEN not in self.recent and SPARED_BROKEN not in self.recent:
-            return least
+            return 1.0
         seen, spared = self.in_charge(), self.recent.count(SPARED_BROKEN)
         shown = (seen.skips + seen.audits) / seen.waves * seen.broken / seen.audits if seen.audits else 0.0
         looks, of_test = seen.audits, LOOKS_OF_TEST * (1 - tested.share)
         above = (looks * shown + of_test) / (looks + LOOKS_OF_TEST) + spared / seen.waves
-        return least * min(1.0, (1 - confidence) / above)
+        return min(1.0, (1 - confidence) / above)
 
     def measured(self, deviation: float, probability: float) -> Looks:
         """An execution measured the error: so many usual deviations from the expected size.
@@ -176,7 +185,7 @@ class Looks:
             return "errors above the bound come more often than the training said"
         if self.strangeness >= STRANGE:
             return "errors are larger than the training said"
-        if self.recent[-UNLIKE_OF:].count(UNLIKE_RUN) >= UNLIKE:
+        if self.unlikeness >= UNLIKE:
             return "the inputs are unlike those of the training"
         return ""
 

@@ -209,8 +209,7 @@ def threshold_in_words(progress: Progress, policy: Policy) -> str:
     tested, now = progress.threshold, threshold_now(progress, policy)
     if tested == now:
         return f"{now or 0:g}"
-    why = "errors are larger than expected" if progress.looks.is_strange else "skips were wrong too often"
-    return f"{now or 0:.3g} (stricter than {tested:g} of the test, since {why})"
+    return f"{now or 0:.3g} (stricter than {tested:g} of the test, since skips were wrong too often)"
 
 
 def _is_audit(job: str, wave: str, looks: Looks, share: float) -> bool:
