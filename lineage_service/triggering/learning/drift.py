@@ -9,9 +9,9 @@ these waves say how often skipping was wrong. Four alarms:
   log-likelihood ratios (Page, Biometrika 41, 1954) against one half. After one that was little expected,
   each skip is looked at until the CUSUM has fallen again;
 - strange errors: those that executions measure are further above what was expected than in the test, by a
-  CUSUM of their squared deviations. Audits are rare; this asks every execution. Halfway to the alarm each skip
-  is looked at, too: it costs few runs, and a break shows sooner. That errors are smaller is no alarm: steps
-  with a threshold have errors of 0 now and then, and the bound is kept;
+  CUSUM of their squared deviations. Audits are rare; this asks every execution. Halfway to the alarm each
+  skip is looked at, too: it costs few runs, and a break shows sooner. That errors are smaller is no alarm:
+  steps with a threshold have errors of 0 now and then, and the bound is kept;
 - unlike: waves have features that training did not have, oftener than now and then, by a CUSUM of their
   number. Weather that is louder than any before comes and goes: no stretch of it needs to be long.
 
@@ -45,8 +45,9 @@ LARGEST_SQUARE, USUAL_SQUARE, STRANGE = 9.0, 2.5, 14.0
 WHERE_IMPOSSIBLE = 2.0
 #: A probability is never taken for more certain than that.
 LEAST_PROBABILITY = 0.05
-#: Of the CUSUM of waves unlike the training's: so many in a row are an alarm, and each other wave takes back a
-#: quarter of one: about what it says against a break, if one of 20 waves is unlike before and half of them after.
+#: Of the CUSUM of waves unlike the training's: so many in a row are an alarm, and each other wave takes back
+#: a quarter of one. About so much it says against a break, if one of 20 waves is unlike before a break and
+#: half of them are after it.
 UNLIKE, ALIKE = 6, 0.25
 #: After a wave that is unlike, so many are suspicious.
 SUSPICIOUS = 10
