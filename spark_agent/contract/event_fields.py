@@ -78,6 +78,7 @@ DATASET = Object(
         "options": MapOf(TEXT) | None,
         "paths": ListOf(PATH) | None,
         "appends": BOOLEAN | None,
+        "replaces_part": BOOLEAN | None,
         "operation": TEXT | None,
     }
 )

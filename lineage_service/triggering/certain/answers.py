@@ -83,6 +83,8 @@ def _loses(output: WrittenOutput, evidence: Evidence, last: Execution) -> str | 
         return None
     if output.appends:
         return f"it appends to {output.path}: a wave that is skipped would be missing there"
+    if output.replaces_part:
+        return f"it changes a part of {output.path}: a wave that is skipped would be missing there"
     if named_after_a_day(output.path, last.began):
         return f"it writes {output.path}, another place each day: a skipped wave would be missing"
     earlier = evidence.earlier_outputs if evidence.has_same_code else None

@@ -63,6 +63,7 @@ class WrittenOutput:
     path: str | None
     why: str = ""
     appends: bool = False
+    replaces_part: bool = False
     files: FileStates = field(default_factory=dict)
 
 
@@ -168,8 +169,13 @@ def outputs_of(execution: Execution) -> list[WrittenOutput]:
                 node=before.node,
                 name=before.name,
                 path=output.path,
-                appends=before.appends,  # only of the first one it is other runs whose files stay
-                files={**(before.files if output.appends else {}), **output.files},
+                # Only of the first one it is other runs whose files stay.
+                appends=before.appends,
+                replaces_part=before.replaces_part,
+                files={
+                    **(before.files if output.appends or output.replaces_part else {}),
+                    **output.files,
+                },
             )
         outputs[key] = output
     return list(outputs.values())
@@ -183,12 +189,14 @@ def _output(execution: Execution, node: TopologyNode) -> WrittenOutput | None:
         return None
     place = node.location or node.dataset.name
     is_file = is_of_files(node.dataset.format)
+    dataset = execution.datasets.get(node.number, {})
     return WrittenOutput(
         node=node.number,
         name=place,
         path=normal_path(place) if is_file else None,
         why="" if is_file else "is no file, so it cannot be seen whether it is still there",
-        appends=execution.datasets.get(node.number, {}).get("appends") is True,
+        appends=dataset.get("appends") is True,
+        replaces_part=dataset.get("replaces_part") is True,
         files=_files(node, execution.ended),
     )
 

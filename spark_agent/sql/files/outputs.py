@@ -51,7 +51,8 @@ class Output:
     schema: Schema | None = None
     order: list[Expression] = field(default_factory=list)  # rows of a task are put into it
     label: str = ""  # what people call it, if that is not its path
-    left_out: Expression | None = None  # a condition: rows that meet it go into no file
+    #: Gives a condition: rows that meet it go into no file. Raises UncoveredError.
+    left_out: Callable[[], Expression] | None = None
     reason: str = ""  # why its rows are in no file, if they are in none
     _pieces: dict[int, list[written_files.Piece]] = field(default_factory=dict)
     _next_look: float = 0.0  # for its commit, on the clock of `monotonic`

@@ -237,8 +237,16 @@ class Queries:
             self._saves.see_transaction()
             return delta_outputs.of_write(self._catalyst, call.work, query, self._log_files.read)
         if kind in TABLE_WRITES:
-            return iceberg_outputs.of_command(self._catalyst, plan, kind, query)
+            return self._iceberg_output(plan, kind, query)
         return outputs.of_command(self._catalyst, plan, self._saves.symlinks_of(query))
+
+    def _iceberg_output(self, plan: Plan, kind: str, query: Plan) -> outputs.Output | None:
+        """A table whose files cannot be known costs these alone: the rows of the query are followed."""
+        try:
+            return iceberg_outputs.of_command(self._catalyst, plan, kind, query)
+        except iceberg_outputs.UnknownTableError as error:
+            self._session.events.gap(f"which files of a table of Iceberg were written is not known ({error})")
+            return iceberg_outputs.of_unknown(self._catalyst, plan, kind, query)
 
     def _deletion(self, query: Plan, call: PlanningCall) -> outputs.Output | None:
         """Where rows of a plan go that its statement leaves out, if it is one that may delete rows."""
@@ -317,7 +325,7 @@ class Queries:
             name,
             output_files=None if output is None else output.output_files,
             digest=self._digest(planned),
-            left_out=None if output is None else output.left_out,
+            left_out=None if output is None or output.left_out is None else output.left_out(),
             operation=rows.operation,
             **fields,
         )

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from spark_agent.delivery.log import logger
@@ -20,8 +21,11 @@ from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.files.outputs import Output
 from spark_agent.sql.files.scans import format_of_table
 from spark_agent.sql.plan_schemas import schema_given
+from spark_agent.sql.py4j_errors import in_short
+from spark_agent.sql.rewrite.plan_nodes import UncoveredError
 from spark_agent.sql.table_formats import iceberg_files
 from spark_agent.sql.table_formats.iceberg_files import DataFile
+from spark_agent.sql.tables import Endpoint, class_name, written_by
 from spark_agent.sql.types import Expression, OutputFiles, Plan
 
 #: As Iceberg writes a transform: `day`, `bucket[16]`.
@@ -37,6 +41,8 @@ _FUNCTIONS = {
 }
 #: Of a statement that deletes by positions: the column that says what is done with a row, and a deletion.
 _OPERATION, _DELETE = "__row_operation", 1
+#: Of a table that is created or replaced with what is written into it.
+_STAGED = "StagedSparkTable"
 #: Statements that keep the ids of rows, so that a file's own numbers are not theirs.
 _KEEPING_ROW_IDS = frozenset(("ReplaceData", "WriteDelta"))
 
@@ -110,24 +116,33 @@ class IcebergOutput(Output):
         return described
 
 
+class UnknownTableError(Exception):
+    """What a command writes is a table of Iceberg, of which nothing more is known; the text says why."""
+
+
 def of_command(catalyst: Catalyst, command: Plan, kind: str, query: Plan) -> IcebergOutput | None:
-    """Where a command writes; None where that is no table of Iceberg."""
+    """Where a command writes; None where that is no table of Iceberg. Raises UnknownTableError."""
     write = catalyst.iceberg.write(command)
     if write is None:
         return None
-    said = json.loads(write.describe())
+    try:
+        said = json.loads(write.describe())
+        stays = what_stays(catalyst, command, kind, said["partitions"])
+    except Exception as error:  # another Iceberg than is expected
+        logger.debug("a table that is written is not known", exc_info=True)
+        raise UnknownTableError(in_short(error)) from error
     path = partitions.local_path(said["location"]).rstrip("/")
     dataset: dict[str, Any] = partitions.dataset(path, format_of_table(said["format"]))
     name = name_in_catalog(command.table(), said["table"])
     if links := symlinks_in(command, name):
         dataset["symlinks"] = links
-    if not kind.startswith("Overwrite"):
-        dataset["appends"] = True
+    if stays is not None:
+        dataset[stays] = True
     output = IcebergOutput(path, dataset, write=write, id=said["id"], keeps_row_ids=kind in _KEEPING_ROW_IDS)
     output.label = name
     output.schema = schema_given(catalyst, query)
     if kind == "WriteDelta":
-        output.left_out = _deletions(catalyst, query)
+        output.left_out = partial(_deletions, catalyst, query)
     try:
         output.output_files = _files(catalyst, query, said["partitions"])
     except Exception:  # noqa: BLE001 - then its rows are followed all the same, but not to files
@@ -135,10 +150,39 @@ def of_command(catalyst: Catalyst, command: Plan, kind: str, query: Plan) -> Ice
     return output
 
 
+def of_unknown(catalyst: Catalyst, command: Plan, kind: str, query: Plan) -> Output | None:
+    """Where a command writes for which `of_command` raises; None where all rows of its query are written.
+
+    Rows that only say which row is deleted are no records, whatever else is known.
+    """
+    if kind != "WriteDelta":
+        return None
+    endpoint = written_by(command) or Endpoint("")
+    left_out = partial(_deletions, catalyst, query)
+    return Output(endpoint.description, dict(endpoint.dataset or {}), left_out=left_out)
+
+
+def what_stays(catalyst: Catalyst, command: Plan, kind: str, fields: Sequence[object]) -> str | None:
+    """What is left of the rows that were there before.
+
+    `appends`: all of them, `replaces_part`: some, None: none.
+    """
+    if kind == "AppendData":
+        is_new = class_name(command.table().table()) == _STAGED
+        return None if is_new else "appends"
+    if kind == "OverwriteByExpression":
+        is_whole = catalyst.kind(command.deleteExpr()) == "Literal" and str(command.deleteExpr()) == "true"
+    else:  # a statement that changes rows; of an overwrite the partitions that it has rows for
+        is_whole = kind == "OverwritePartitionsDynamic" and not fields
+    return None if is_whole else "replaces_part"
+
+
 def _deletions(catalyst: Catalyst, query: Plan) -> Expression:
-    """Rows that only say which row of the table is deleted."""
-    [operation] = [column for column in catalyst.items(query.output()) if str(column.name()) == _OPERATION]
-    return catalyst.same(operation, catalyst.number(_DELETE))
+    """Rows that only say which row of the table is deleted. Raises UncoveredError."""
+    operations = [column for column in catalyst.items(query.output()) if str(column.name()) == _OPERATION]
+    if len(operations) != 1:
+        raise UncoveredError("a statement that does not say what it does with each row")
+    return catalyst.same(operations[0], catalyst.number(_DELETE))
 
 
 def _files(catalyst: Catalyst, query: Plan, fields: Sequence[Mapping[str, str]]) -> OutputFiles:

@@ -6,6 +6,8 @@ in .cache the first time; the service is that of the tests.
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ import pytest
 
 from lineage_service.cli.stores import open_queries
 from lineage_service.settings import Settings
+from lineage_service.store.flow_store import open_store
+from spark_agent import contract
 from tests.support.tables.warehouse import Row, Warehouse, lines_of, rows_behind, warehouse
 
 # The first waits for an installation.
@@ -182,3 +186,63 @@ def test_statements_make_of_a_table_what_they_make_without_lineage(lake: Warehou
     with_lineage = lake.printed_by("iceberg_plans.py", is_followed=True).splitlines()
     for line, line_before in zip(with_lineage, printed, strict=True):
         assert line == line_before
+
+
+NO_ROWS = "it writes no rows"
+#: Statement -> what it leaves of the rows that were there before; None: nothing.
+REPLACING = {
+    "CREATE TABLE ice.db.s USING iceberg PARTITIONED BY (p) AS SELECT * FROM old": None,
+    "INSERT INTO ice.db.s SELECT * FROM more": "appends",
+    "INSERT OVERWRITE ice.db.s PARTITION (p = '1') SELECT id, name, v FROM part": "replaces_part",
+    "INSERT OVERWRITE ice.db.s SELECT * FROM old": None,
+    "UPDATE ice.db.s SET v = 7 WHERE id < 9": "replaces_part",
+    "MERGE INTO ice.db.s t USING more u ON t.id = u.id WHEN NOT MATCHED THEN INSERT *": "appends",
+    "MERGE INTO ice.db.s t USING part u ON t.id = u.id WHEN MATCHED THEN UPDATE SET * "
+    "WHEN NOT MATCHED THEN INSERT *": "replaces_part",
+    "ALTER TABLE ice.db.s CREATE BRANCH b": NO_ROWS,
+    "INSERT INTO ice.db.s.branch_b SELECT * FROM more": "appends",
+    "INSERT INTO ice.db.s.branch_b SELECT * FROM part": "appends",
+    "ALTER TABLE ice.db.s SET TBLPROPERTIES ('write.wap.enabled' = 'true')": NO_ROWS,
+    "SET spark.wap.id=later": NO_ROWS,
+    "INSERT INTO ice.db.s SELECT id + 1, name, v, p FROM more": "appends",
+    "RESET spark.wap.id": NO_ROWS,
+    "CREATE OR REPLACE TABLE ice.db.s USING iceberg AS SELECT * FROM more": None,
+}
+CONFLICT = (
+    "MERGE INTO ice.db.s t USING (SELECT id % 2 AS id, name FROM old WHERE id < 4) u ON t.id = u.id "
+    "WHEN MATCHED THEN UPDATE SET name = u.name WHEN NOT MATCHED THEN INSERT (id) VALUES (u.id)"
+)
+
+
+def test_a_sink_says_what_stays_of_a_table_and_a_merge_may_fail(lake: Warehouse) -> None:
+    put(lake.folder, 60)
+    every = list(REPLACING)
+    statements = [*every[:4], CONFLICT, *every[4:]]
+    (lake.folder / "statements.json").write_text(json.dumps(statements))
+    lake.printed_by("statements.py", is_followed=False)
+    without = json.loads((lake.folder / "outcomes.json").read_text())
+    assert "MERGE_CARDINALITY_VIOLATION" in without[4]
+    assert without[:4] + without[5:] == ["done"] * len(every)
+    shutil.rmtree(lake.folder / "warehouse")
+
+    application_id = lake.run("statements.py")
+    assert json.loads((lake.folder / "outcomes.json").read_text()) == without
+    events = open_store(Settings()).events(application_id)
+    of_nodes = {
+        event["node"]: event["dataset"]
+        for event in events
+        if event["type"] == contract.NODE_REGISTERED and event["kind"] == "sink"
+    }
+    failed = [
+        event["node"]
+        for event in events
+        if event["type"] == contract.ACTION_ENDED and event["state"] == contract.ACTION_FAILED
+    ]
+    assert len(failed) == 1
+    said = [
+        next((name for name in ("appends", "replaces_part") if dataset.get(name)), None)
+        for node, dataset in sorted(of_nodes.items())
+        if node not in failed
+    ]
+    assert said == [said for said in REPLACING.values() if said != NO_ROWS]
+    assert all(dataset.get("version") for node, dataset in of_nodes.items() if node not in failed)

@@ -6,30 +6,52 @@ since its file is written anew, stays what it was: it names no row of the source
 
 from __future__ import annotations
 
+from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Walk
-from spark_agent.sql.types import Plan
+from spark_agent.sql.types import Expression, Plan
+
+_NOT_TOLD_APART = (
+    "where the MERGE joins the table with its source was not found: a row that is only copied may name rows "
+    "of the source"
+)
 
 
 def merge_rows(walk: Walk, plan: Plan) -> Rewritten:
     below = walk.child(plan)
     own, subqueries = walk.tapped_subqueries(plan)
     columns = [column for column, _ in below.ids]
-    of_table = _columns_of_table(walk, below.plan)
-    copied = [column if int(column.exprId().id()) in of_table else walk.catalyst.no_id for column in columns]
+    of_table = columns_of_table(walk.catalyst, below.plan, columns)
+    copied = (
+        columns
+        if of_table is None
+        else [column if int(column.exprId().id()) in of_table else walk.catalyst.no_id for column in columns]
+    )
     output = [
         walk.catalyst.alias(column, column.name()).toAttribute().withNullability(True) for column in columns
     ]
     merged = walk.catalyst.merge_rows(own, columns, copied, output, below.plan)
     ids = [(attribute, node) for attribute, (_, node) in zip(output, below.ids, strict=True)]
-    return walk.over(plan, Rewritten(below.plan, ids, below.node), merged, subqueries)
+    node = walk.operator(plan, [below.node, *(group.operator for group in subqueries)])
+    if of_table is None:
+        node.exact, node.reason = False, _NOT_TOLD_APART
+    return walk.with_groups(Rewritten(merged, ids, node.number), subqueries)
 
 
-def _columns_of_table(walk: Walk, rows: Plan) -> set[int]:
-    """Those of the side of the join that is the table; all where there is none, as of an empty source."""
-    while walk.catalyst.kind(rows) in ("Project", "Filter"):
-        rows = rows.child()
-    table = rows.left() if walk.catalyst.kind(rows) == "Join" else rows
-    return set(walk.catalyst.column_ids(table))
+def columns_of_table(catalyst: Catalyst, rows: Plan, columns: list[Expression]) -> set[int] | None:
+    """Those of the side of the join that is the table; all where there is no join, as of an empty source.
+
+    None where it is not known which of `columns` are of which side.
+    """
+    children = catalyst.items(rows.children())
+    while len(children) == 1:
+        rows, children = children[0], catalyst.items(children[0].children())
+    if not children:
+        return {int(column.exprId().id()) for column in columns}
+    if catalyst.kind(rows) != "Join":
+        return None
+    table, source = (set(catalyst.column_ids(side)) for side in children)
+    is_known = all(int(column.exprId().id()) in table | source for column in columns)
+    return table if is_known else None
 
 
 HANDLERS: dict[str, Handler] = {"MergeRows": merge_rows}

@@ -175,6 +175,7 @@ def test_a_table_is_replaced_if_its_last_commit_says_so() -> None:
     ("evidence", "word"),
     [
         (unchanged(outputs=output("/out", appends=True)), "appends"),
+        (unchanged(outputs=output("/out", replaces_part=True)), "changes a part of /out"),
         (unchanged(outputs=output("/out/dt=2026-11-18")), "each day"),
         (
             unchanged(executions=TWICE, outputs=output("/out/2"), earlier_outputs=output("/out/1")),

@@ -152,6 +152,18 @@ def test_what_a_job_adds_to_its_own_output_of_this_time_is_no_appending() -> Non
     assert not output.appends
 
 
+def test_what_a_job_changes_of_what_it_wrote_this_time_is_no_part_of_earlier_runs() -> None:
+    job = Job("app", began=BEGAN)
+    first = job.read("/in")
+    job.write("/out", [first])
+    job.write("/out", [first], dataset=dataset("/out", replaces_part=True))
+    job.write("/kept", [first], dataset=dataset("/kept", replaces_part=True))
+    assert [(output.path, output.replaces_part) for output in outputs(job)] == [
+        ("/out", False),
+        ("/kept", True),
+    ]
+
+
 @pytest.mark.parametrize(
     ("path", "is_named"),
     [

@@ -93,14 +93,18 @@ public final class IcebergScans {
     }
     try {
       Object scan = scanOf(leaf);
-      Object positioned = scan.getClass().getSimpleName().equals(REPLACING) ? scan : copy(scan);
-      IcebergObjects.set(positioned, "projection", withPosition(IcebergObjects.field(scan, "projection")));
-      IcebergObjects.set(positioned, "readSchema", null);
+      Object projection = withPosition(IcebergObjects.field(scan, "projection"));
+      Object positioned = copy(scan);
+      ask(positioned, projection);
       Object[] fields = PlanBuilder.fields((DataSourceV2ScanRelation) leaf);
       List<Object> columns = new ArrayList<>(PlanReader.output(leaf));
       String[] names = ((Scan) positioned).readSchema().fieldNames();
       if (names.length != columns.size() + 1 || !names[columns.size()].equals(POSITION)) {
         return null;
+      }
+      if (scan.getClass().getSimpleName().equals(REPLACING)) { // only now, since it cannot be undone
+        ask(scan, projection);
+        positioned = scan;
       }
       columns.add(ScalaLists.construct(AttributeReference.class, POSITION, DataTypes.LongType, false, Metadata.empty(),
           NamedExpression.newExprId(), ScalaLists.of(List.of())));
@@ -110,6 +114,12 @@ public final class IcebergScans {
     } catch (ReflectiveOperationException | RuntimeException | LinkageError other) {
       return null;
     }
+  }
+
+  /** Let a scan read these columns. */
+  private static void ask(Object scan, Object projection) throws ReflectiveOperationException {
+    IcebergObjects.set(scan, "projection", projection);
+    IcebergObjects.set(scan, "readSchema", null);
   }
 
   /** The column of a leaf with the positions; null where it has none. */

@@ -1,6 +1,8 @@
 package lineagemaster.plan;
 
+import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.StringJoiner;
@@ -19,21 +21,23 @@ public final class IcebergWrite {
   private static final String APPLICATION = "spark.app.id"; // of a snapshot that Spark has committed
   private static final String OWNER = "applicationId";
   private static final int MOST_FILES = 100_000; // of a statement that wrote more, no files are told
+  private static final long CLOCKS_MS = 600_000; // those of who commits to a table may differ so far
 
   private final Object table;
   private final Object write;
   private final String id;
   private final boolean hasDeletes;
-  private final Set<Object> snapshots = new HashSet<>(); // that are not of this write
+  private final long began = System.currentTimeMillis();
+  private final Object newestBefore; // the id of the snapshot that the table has, or its branch; null: none
+  private final Set<Object> others = new HashSet<>(); // snapshots that are not of this write
 
   private IcebergWrite(Object write, boolean hasDeletes) throws ReflectiveOperationException {
     this.write = write;
     this.hasDeletes = hasDeletes;
     table = IcebergObjects.field(write, "table");
     id = (String) IcebergObjects.field(hasDeletes ? IcebergObjects.field(write, "context") : write, "queryId");
-    for (Object snapshot : snapshots()) {
-      snapshots.add(IcebergObjects.call("Snapshot", snapshot, "snapshotId"));
-    }
+    Object newest = newest();
+    newestBefore = newest == null ? null : IcebergObjects.call("Snapshot", newest, "snapshotId");
   }
 
   /** The write of a command of Spark; null of what writes no data files of Iceberg. */
@@ -82,13 +86,13 @@ public final class IcebergWrite {
    * were not looked at before, and that no other application says are its own.
    */
   public Object commit() throws ReflectiveOperationException {
-    for (Object snapshot : snapshots()) {
+    for (Object snapshot : snapshotsSince()) {
       Object version = IcebergObjects.call("Snapshot", snapshot, "snapshotId");
-      if (snapshots.contains(version)) {
+      if (others.contains(version)) {
         continue;
       }
       if (isOfAnother(snapshot)) {
-        snapshots.add(version);
+        others.add(version);
         continue;
       }
       StringJoiner files = new StringJoiner(",", "[", "]");
@@ -104,7 +108,7 @@ public final class IcebergWrite {
       if (count > 0 || hasDeletes && hasDeletesOfThis(snapshot)) {
         return PlanReader.inPieces("{\"version\":\"" + version + "\",\"files\":" + files + "}");
       }
-      snapshots.add(version);
+      others.add(version);
     }
     return "";
   }
@@ -154,8 +158,42 @@ public final class IcebergWrite {
     }
   }
 
-  private Iterable<?> snapshots() throws ReflectiveOperationException {
-    return (Iterable<?>) IcebergObjects.call("Table", table, "snapshots");
+  /** Those that may be of this write, the newest first. A catalog may load the older ones only if they are asked for. */
+  private List<Object> snapshotsSince() throws ReflectiveOperationException {
+    List<Object> since = new ArrayList<>();
+    if (isStaged()) {
+      for (Object snapshot : (Iterable<?>) IcebergObjects.call("Table", table, "snapshots")) {
+        if (isSince(snapshot)) {
+          since.add(0, snapshot);
+        }
+      }
+      return since;
+    }
+    Object snapshot = newest();
+    while (snapshot != null && isSince(snapshot)) {
+      since.add(snapshot);
+      Object parent = IcebergObjects.call("Snapshot", snapshot, "parentId");
+      snapshot = parent == null || parent.equals(newestBefore) ? null
+          : IcebergObjects.type("Table", table).getMethod("snapshot", long.class).invoke(table, parent);
+    }
+    return since;
+  }
+
+  private boolean isSince(Object snapshot) throws ReflectiveOperationException {
+    return !IcebergObjects.call("Snapshot", snapshot, "snapshotId").equals(newestBefore)
+        && (Long) IcebergObjects.call("Snapshot", snapshot, "timestampMillis") >= began - CLOCKS_MS;
+  }
+
+  /** Is its snapshot published by somebody, later? Until then it is in no branch. */
+  private boolean isStaged() throws ReflectiveOperationException {
+    return IcebergObjects.hasField(write, "wapId") && IcebergObjects.field(write, "wapId") != null;
+  }
+
+  /** The snapshot of the branch that is written, or of the table; null where there is none. */
+  private Object newest() throws ReflectiveOperationException {
+    Object branch = IcebergObjects.hasField(write, "branch") ? IcebergObjects.field(write, "branch") : null;
+    return branch == null ? IcebergObjects.call("Table", table, "currentSnapshot")
+        : IcebergObjects.type("Table", table).getMethod("snapshot", String.class).invoke(table, branch);
   }
 
   private Iterable<?> added(Object snapshot, String method) throws ReflectiveOperationException {

@@ -1,9 +1,19 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
-from spark_agent.sql.table_formats.iceberg_outputs import IcebergOutput
+import pytest
+
+from spark_agent.sql.rewrite.plan_nodes import UncoveredError
+from spark_agent.sql.table_formats.iceberg_outputs import (
+    IcebergOutput,
+    UnknownTableError,
+    of_command,
+    of_unknown,
+    what_stays,
+)
 from spark_agent.sql.types import OutputFiles
 
 WRITE = "9eae2a64-6e23-42f3-8c0e-b08d4ae2b84a"
@@ -88,3 +98,73 @@ def test_a_statement_that_wrote_no_row_waits_for_no_snapshot() -> None:
     written = output(Write())
     written.take(0, 0, {})
     assert not written.is_committed_later
+
+
+def command(*, table: str = "SparkTable", condition: tuple[str, str] = ("Literal", "true")) -> Any:
+    """A command that writes into a table of this class, or overwrites what meets a condition (kind, text)."""
+    named = SimpleNamespace(getClass=lambda: SimpleNamespace(getSimpleName=lambda: table))
+    return SimpleNamespace(table=lambda: SimpleNamespace(table=lambda: named), deleteExpr=lambda: condition)
+
+
+class Catalyst:
+    """Knows the kind of such a condition."""
+
+    def kind(self, condition: tuple[str, str]) -> str:
+        return condition[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "fields", "stays"),
+    [
+        ("AppendData", {}, ["p"], "appends"),
+        ("AppendData", {"table": "StagedSparkTable"}, ["p"], None),
+        ("OverwriteByExpression", {"condition": ("EqualNullSafe", "p <=> 1")}, ["p"], "replaces_part"),
+        ("OverwritePartitionsDynamic", {}, ["p"], "replaces_part"),
+        ("OverwritePartitionsDynamic", {}, [], None),
+        ("ReplaceData", {}, [], "replaces_part"),
+        ("WriteDelta", {}, [], "replaces_part"),
+    ],
+)
+def test_a_command_says_what_stays_of_a_table(
+    kind: str, said: dict[str, Any], fields: list[str], stays: str | None
+) -> None:
+    catalyst: Any = Catalyst()
+    assert what_stays(catalyst, command(**said), kind, fields) == stays
+
+
+class Unlike:
+    """A write of an Iceberg that names its fields otherwise."""
+
+    def describe(self) -> str:
+        raise RuntimeError("no field outputSpecId")
+
+
+def rows(*columns: str) -> Any:
+    """A query with these columns."""
+    return SimpleNamespace(output=lambda: [SimpleNamespace(name=lambda one=one: one) for one in columns])
+
+
+def test_a_table_that_is_not_known_costs_its_files_and_no_more() -> None:
+    catalyst: Any = SimpleNamespace(
+        iceberg=SimpleNamespace(write=lambda _: Unlike()),
+        items=list,
+        number=lambda number: number,
+        same=lambda column, number: (column.name(), number),
+    )
+    with pytest.raises(UnknownTableError, match="outputSpecId"):
+        of_command(catalyst, command(), "AppendData", rows("id"))
+    assert of_unknown(catalyst, command(), "AppendData", rows("id")) is None
+    written = of_unknown(catalyst, command(), "WriteDelta", rows("__row_operation", "id"))
+    assert written is not None
+    assert written.left_out is not None
+    assert written.left_out() == ("__row_operation", 1)
+    assert written.files() == (None, [])
+
+
+def test_a_statement_that_does_not_say_what_it_does_with_rows_is_not_followed() -> None:
+    catalyst: Any = SimpleNamespace(items=list)
+    written = of_unknown(catalyst, command(), "WriteDelta", rows("id"))
+    assert written is not None
+    assert written.left_out is not None
+    with pytest.raises(UncoveredError, match="what it does with each row"):
+        written.left_out()
