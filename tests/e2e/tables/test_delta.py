@@ -7,6 +7,7 @@ in .cache the first time; the service is that of the tests.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +23,7 @@ from lineage_service.queries import Queries, RowQuery, TraceQuery
 from lineage_service.settings import Settings
 from lineage_service.tracing.files.file_systems import FileSystems
 from lineage_service.tracing.tables.delta_version import delta_version
+from tests.support.tables.delta_logs import lasting_log
 from tests.support.tables.lake import Lake, Row, inputs_of, new_lake, out_rows, rows_behind
 
 # The first waits for an installation.
@@ -196,3 +198,26 @@ def test_a_version_of_a_time_is_the_one_that_spark_reads(lake: Lake) -> None:
                 assert version.number == delta_version(files, table).number
             else:
                 assert sum(file.rows or 0 for file in version.files) == expected, (name, time)
+
+
+def test_a_merge_that_fails_is_the_users_own_error(lake: Lake) -> None:
+    put(lake.folder)
+    table = f"delta.`{lake.folder}/table`"
+    statements = [
+        f"CREATE TABLE {table} USING delta AS SELECT * FROM old",
+        f"MERGE INTO {table} t USING (SELECT id % 2 AS id, name FROM old WHERE id < 4) u ON t.id = u.id "
+        "WHEN MATCHED THEN UPDATE SET name = u.name WHEN NOT MATCHED THEN INSERT (id) VALUES (u.id)",
+        f"INSERT INTO {table} SELECT * FROM more",
+    ]
+    (lake.folder / "statements.json").write_text(json.dumps(statements))
+    outcomes, logs = [], []
+    for is_followed in (False, True):
+        lake.run("statements.py", is_followed=is_followed)
+        outcomes.append(json.loads((lake.folder / "outcomes.json").read_text()))
+        logs.append(lasting_log(lake.folder / "table"))
+        shutil.rmtree(lake.folder / "table")
+    assert outcomes[0] == outcomes[1]
+    assert "MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE" in outcomes[0][1]
+    assert outcomes[0][::2] == ["done", "done"]
+    assert logs[0] == logs[1]
+    assert len(logs[0]) == 2
