@@ -199,6 +199,11 @@ class DatasetQuery:
     cursor: str | None = None
 
 
+def version_named(text: str) -> int | str:
+    """The version of a table that a person names: by its number, or by a branch or tag."""
+    return int(text) if text.isascii() and text.isdigit() else text
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowQuery:
     """Rows by a condition, or one by its number: of `dataset`, of `node`, or of an application's one output.
@@ -211,8 +216,9 @@ class RowQuery:
     where: str | None = None
     row: int | None = None
     dataset: str | None = None
-    #: Of a table: the version in which rows are looked for. None: the newest, or the newest until `at`.
-    version: int | None = None
+    #: Of a table: the version in which rows are looked for, or the branch or tag that names it. None: the
+    #: newest, or the newest until `at`.
+    version: int | str | None = None
     application: str | None = None
     at: int | None = None
     node: str | None = None

@@ -52,6 +52,8 @@ Text = Annotated[str, Field(max_length=MAX_TEXT)]
 Expression = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 Partition = Annotated[int, Field(ge=0, le=_MAX_PARTITION)]
 Position = Annotated[int, Field(ge=0, le=_MAX_POSITION)]
+#: Of a table: its number, which JSON readers need not keep whole, or a branch or tag.
+Version = Annotated[str, Field(min_length=1, max_length=_MAX_ID, pattern=f"^{NAME}$")]
 Depth = Annotated[int, Field(le=_MAX_DEPTH)]
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
 

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from lineage_api.parameters.fields import Expression, Limit, PageParameters, PathName, Position, cursor_field
-from lineage_service.queries import RowQuery
+from lineage_api.parameters.fields import (
+    Expression,
+    Limit,
+    PageParameters,
+    PathName,
+    Position,
+    Version,
+    cursor_field,
+)
+from lineage_service.queries import RowQuery, version_named
 
 __all__ = ["RowHistoryParameters"]
 
@@ -20,10 +28,10 @@ class RowHistoryParameters(PageParameters):
     where: Expression = Field(
         description="The row whose columns fulfil this condition.", examples=["id = 42"]
     )
-    version: Position | None = Field(
+    version: Version | None = Field(
         default=None,
         description="The version in which the row is looked for. By default the newest.",
-        examples=[12],
+        examples=["12"],
     )
     at: Position | None = Field(
         default=None, description="The version of this time, in Unix milliseconds.", examples=[1732183200000]
@@ -36,4 +44,5 @@ class RowHistoryParameters(PageParameters):
         return self
 
     def query(self) -> RowQuery:
-        return RowQuery(**dict(self))
+        named = None if self.version is None else version_named(self.version)
+        return RowQuery(**{**dict(self), "version": named})

@@ -17,12 +17,13 @@ from lineage_api.parameters.fields import (
     Position,
     Text,
     TracePageParameters,
+    Version,
     cursor_field,
     names,
 )
 from lineage_api.parameters.starts import StartParameters
 from lineage_service.lineage import Direction
-from lineage_service.queries import RowQuery, TraceQuery
+from lineage_service.queries import RowQuery, TraceQuery, version_named
 
 __all__ = ["DatasetTraceParameters", "TraceParameters"]
 
@@ -86,11 +87,11 @@ class DatasetTraceParameters(TracePageParameters):
         description="Start: the row whose columns fulfil this condition.",
         examples=["value like '%North%'"],
     )
-    version: Position | None = Field(
+    version: Version | None = Field(
         default=None,
-        description="With `where`, of a table of Delta Lake: the version in which rows are looked for. By "
-        "default the newest.",
-        examples=[12],
+        description="With `where`, of a table: the version in which rows are looked for. By default the "
+        "newest. Of Iceberg a snapshot, branch or tag.",
+        examples=["12"],
     )
     row: Position | None = Field(
         default=None,
@@ -143,7 +144,7 @@ class DatasetTraceParameters(TracePageParameters):
             dataset=self.dataset,
             where=self.where,
             row=self.row,
-            version=self.version,
+            version=None if self.version is None else version_named(self.version),
             application=self.app,
             at=self.at,
             node=self.node,

@@ -18,11 +18,11 @@ from lineage_service.cli.query.output import (
     table,
     without_folders,
 )
-from lineage_service.cli.query.start import add_page_flags, line_of_file, store_queries, whole_number
+from lineage_service.cli.query.start import add_page_flags, line_of_file, store_queries
 from lineage_service.cli.query.trace_start import choose_one, give_choices, time_of
 from lineage_service.errors import InvalidQueryError
 from lineage_service.lineage import Choices, RowHistory
-from lineage_service.queries import RowQuery
+from lineage_service.queries import RowQuery, version_named
 from lineage_service.result_tables import ROW_HISTORY_COLUMNS, row_history_lines
 from lineage_service.settings import Settings
 
@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--version",
-        type=whole_number(0),
+        type=version_named,
         metavar="N",
         help="the version in which the row is looked for (default: the newest); a deleted row is in none "
         "that is later",

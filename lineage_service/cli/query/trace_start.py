@@ -16,7 +16,7 @@ from lineage_service.dataset_trace import ChosenTrace, chosen_trace
 from lineage_service.errors import InvalidQueryError
 from lineage_service.lineage import Choice, Choices, Direction
 from lineage_service.newest_application import LAST, application_named, has_application
-from lineage_service.queries import Queries, RowQuery, TraceQuery
+from lineage_service.queries import Queries, RowQuery, TraceQuery, version_named
 from lineage_service.result_tables import CHOICE_COLUMNS, choice_lines
 
 __all__ = ["add_start", "choose_one", "chosen_start", "give_choices", "is_application", "time_of"]
@@ -50,9 +50,10 @@ def add_start(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="with --where: begin at all rows that fulfil it")
     parser.add_argument(
         "--version",
-        type=whole_number(0),
+        type=version_named,
         metavar="N",
-        help="with --where, of a table of Delta Lake: the version that the row is in (default: the newest)",
+        help="with --where, of a table: the version that the row is in (default: the newest); of Iceberg a "
+        "snapshot, branch or tag",
     )
     parser.add_argument(
         "--app", metavar="APP", help="of a dataset: the application (default: the newest that wrote it)"

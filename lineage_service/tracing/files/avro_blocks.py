@@ -13,6 +13,7 @@ import lzma
 import zlib
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, BinaryIO, TypeVar
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from lineage_service.tracing.files.avro_values import AvroReader, Decoder, reade
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError
 
-__all__ = ["read_rows"]
+__all__ = ["read_all", "read_rows"]
 
 _MAGIC, _SYNC = b"Obj\x01", 16
 #: Of a head, and of a block: Avro writes blocks of 64 kB, and of one row where that is larger.
@@ -43,26 +44,42 @@ def read_rows(
     `show` makes of (values, types by Spark's names) what is kept of a row.
     """
     numbers = sorted(set(rows))
-    with files.opened(path, at_length=False) as file:
-        try:
-            reader, codec, sync = _head(file)
-            types = type_names(reader.schema)
-            return {
-                row: show(values, types)
-                for row, values in _requested(file, reader, codec, sync, numbers, check)
-            }
-        except (
-            ValueError,
-            LookupError,
-            ArithmeticError,
-            RecursionError,
-            EOFError,
-            zlib.error,
-            lzma.LZMAError,
-            pa.ArrowException,
-        ) as error:
-            said = " ".join(str(error).split())[:120] or type(error).__name__
-            raise UnreadableError(_DAMAGED.format(said)) from None
+    with files.opened(path, at_length=False) as file, _readable():
+        reader, codec, sync = _head(file)
+        types = type_names(reader.schema)
+        return {
+            row: show(values, types) for row, values in _requested(file, reader, codec, sync, numbers, check)
+        }
+
+
+def read_all(files: FileSystems, path: str, check: Check) -> Iterator[dict[str, Any]]:
+    """All rows, in order. Raises UnreadableError."""
+    with files.opened(path, at_length=True) as file, _readable():
+        reader, codec, sync = _head(file)
+        for _, count, data in _blocks(file, sync, lambda first, count: True):
+            check()
+            decoder = Decoder(_unpacked(data, codec))
+            for _ in range(count):
+                yield reader.read(decoder)
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """What goes wrong with the contents of a file in the block becomes an UnreadableError."""
+    try:
+        yield
+    except (
+        ValueError,
+        LookupError,
+        ArithmeticError,
+        RecursionError,
+        EOFError,
+        zlib.error,
+        lzma.LZMAError,
+        pa.ArrowException,
+    ) as error:
+        said = " ".join(str(error).split())[:120] or type(error).__name__
+        raise UnreadableError(_DAMAGED.format(said)) from None
 
 
 def _head(file: BinaryIO) -> tuple[AvroReader, str, bytes]:
@@ -90,8 +107,32 @@ def _head(file: BinaryIO) -> tuple[AvroReader, str, bytes]:
 def _requested(
     file: BinaryIO, reader: AvroReader, codec: str, sync: bytes, numbers: list[int], check: Check
 ) -> Iterator[tuple[int, dict[str, Any]]]:
+    if not numbers:
+        return
+
+    def rows_in(first: int, count: int) -> list[int]:
+        return numbers[bisect_left(numbers, first) : bisect_left(numbers, first + count)]
+
+    for first, count, data in _blocks(file, sync, lambda first, count: bool(rows_in(first, count))):
+        in_block = rows_in(first, count)
+        if in_block:
+            check()
+            decoder = Decoder(_unpacked(data, codec))
+            requested = set(in_block)
+            for row in range(first, in_block[-1] + 1):
+                values = reader.read(decoder)
+                if row in requested:
+                    yield row, values
+        if first + count > numbers[-1]:
+            return
+
+
+def _blocks(
+    file: BinaryIO, sync: bytes, is_wanted: Callable[[int, int], bool]
+) -> Iterator[tuple[int, int, bytes]]:
+    """(number of the first row, how many there are, the block as it is stored), empty if it is not wanted."""
     first = 0
-    while numbers and first <= numbers[-1]:
+    while True:
         try:
             count = _number(file)
         except EOFError:
@@ -99,19 +140,14 @@ def _requested(
         size = _number(file)
         if count < 0 or not 0 <= size <= _MOST_BYTES:
             raise ValueError(f"a block of {count} rows in {size} bytes")
-        in_block = numbers[bisect_left(numbers, first) : bisect_left(numbers, first + count)]
-        if in_block:
-            check()
-            decoder = Decoder(_unpacked(_bytes(file, size), codec))
-            requested = set(in_block)
-            for row in range(first, in_block[-1] + 1):
-                values = reader.read(decoder)
-                if row in requested:
-                    yield row, values
+        data = b""
+        if is_wanted(first, count):
+            data = _bytes(file, size)
         else:
             file.seek(size, io.SEEK_CUR)
         if _bytes(file, _SYNC) != sync:
             raise ValueError("a block that does not end as one")
+        yield first, count, data
         first += count
 
 

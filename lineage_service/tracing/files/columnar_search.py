@@ -26,7 +26,7 @@ from lineage_service.tracing.files.file_parts import PARQUET
 from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError, is_local
 from lineage_service.tracing.files.row_group_statistics import row_groups_with
 
-__all__ = ["ColumnarSearch", "holds_text"]
+__all__ = ["ColumnarSearch", "holds_text", "schema_of", "types_of"]
 
 Numbers = npt.NDArray[np.int64]
 
@@ -44,9 +44,11 @@ class ColumnarSearch:
 
     def types(self, format: str, path: str) -> dict[str, ColumnType]:
         """The columns of a file, in their order. Raises UnreadableError."""
-        with self._files.opened(path, at_length=False) as file, _readable(format):
-            schema = _opened(format, file).schema_arrow if format == PARQUET else _opened(format, file).schema
-            return {field.name: of_arrow(field.type) for field in schema}
+        return types_of(self.schema(format, path))
+
+    def schema(self, format: str, path: str) -> pa.Schema:
+        """Raises UnreadableError."""
+        return schema_of(self._files, format, path)
 
     def matching(
         self,
@@ -139,6 +141,17 @@ def _row_groups(
             table = opened.read_row_group(number, columns=chosen, use_threads=False)
             yield first, table.select(names or table.schema.names[:1])
         first += opened.metadata.row_group(number).num_rows
+
+
+def schema_of(files: FileSystems, format: str, path: str) -> pa.Schema:
+    """Of a file. Raises UnreadableError."""
+    with files.opened(path, at_length=False) as file, _readable(format):
+        return _opened(format, file).schema_arrow if format == PARQUET else _opened(format, file).schema
+
+
+def types_of(schema: pa.Schema) -> dict[str, ColumnType]:
+    """The columns of a file, in their order."""
+    return {field.name: of_arrow(field.type) for field in schema}
 
 
 def holds_text(types: Mapping[str, ColumnType], text: str, operand: Callable[[str], str]) -> Filter:

@@ -11,12 +11,13 @@ from lineage_service.datasets.search import UnknownDatasetError, dataset_named
 from lineage_service.errors import NotFoundError
 from lineage_service.tracing.files.file_parts import normal_path
 from lineage_service.tracing.files.path_patterns import PathPattern
+from lineage_service.tracing.tables.table_versions import DELTA, ICEBERG
 from lineage_service.tracing.walk.dataset_links import FilesOfApplications
 
 __all__ = ["DatasetUsers", "Meant", "MeantTable"]
 
 #: Formats of tables whose versions can be read.
-_VERSIONED = frozenset(("delta",))
+_VERSIONED = frozenset((DELTA, ICEBERG))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class MeantTable:
 
     path: str
     folder: str
+    format: str
     application_id: str
 
 
@@ -91,7 +93,7 @@ class DatasetUsers:
                 folder = path
         if not all("=" in name for name in folder[len(entry.path) + 1 :].split("/") if name):
             return None  # a file, or a folder that is none of a partition
-        return MeantTable(entry.path, folder, next(entry.uses).application.application_id)
+        return MeantTable(entry.path, folder, entry.format, next(entry.uses).application.application_id)
 
     def _by_files(self, dataset: str, at: int | None, only: str | None, *, as_input: bool) -> Meant | None:
         every = self._files.users_of(PathPattern(dataset).fits)

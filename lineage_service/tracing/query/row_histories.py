@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
 
 from lineage_service.errors import TimeBudgetError
 from lineage_service.lineage import RowChange, RowHistory, RowVersion, Trace
@@ -23,8 +26,8 @@ from lineage_service.tracing.tables.native_reads import awaited
 from lineage_service.tracing.tables.row_ids import row_id_of, rows_with_id
 from lineage_service.tracing.tables.row_lives import FileLife, Span, files_of, spans_of
 from lineage_service.tracing.tables.table_search import rows_of_file
-from lineage_service.tracing.tables.table_version import TableVersion
-from lineage_service.tracing.tables.table_versions import TableVersions
+from lineage_service.tracing.tables.table_version import TableVersion, VersionAsked
+from lineage_service.tracing.tables.table_versions import DELTA, TableVersions
 
 __all__ = ["RowHistories"]
 
@@ -174,11 +177,10 @@ class _Log:
     lives: dict[str, FileLife] = field(init=False)
     warnings: dict[str, None] = field(default_factory=dict)
     _versions: dict[int, TableVersion] = field(default_factory=dict)
-    _removed: dict[int, dict[str, set[int]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         table, path = self.row.version.table, self.row.file.path
-        newest = self.of_tables.of(table, self.check)
+        newest = self.of_tables.of(table, DELTA, self.check)
         self._versions = {newest.number: newest, self.row.version.number: self.row.version}
         commits = commits_of(self.files, table, newest.number, newest.properties, self.check)
         self.commits = {commit.version: commit for commit in commits}
@@ -194,7 +196,9 @@ class _Log:
 
     def version(self, number: int) -> TableVersion:
         if number not in self._versions:
-            self._versions[number] = self.of_tables.of(self.row.version.table, self.check, version=number)
+            self._versions[number] = self.of_tables.of(
+                self.row.version.table, DELTA, self.check, VersionAsked(number)
+            )
         return self._versions[number]
 
     def spans(self, path: str, row: int) -> Sequence[Span]:
@@ -203,11 +207,8 @@ class _Log:
 
     def _is_removed(self, version: int, path: str, row: int) -> bool:
         self.check()
-        if version not in self._removed:
-            of_version = self.version(version)
-            removed = awaited(lambda: list(of_version.removed()), self.check)
-            self._removed[version] = {of_path: set(rows.tolist()) for of_path, rows in removed}
-        return row in self._removed[version].get(path, ())
+        removed = awaited(partial(self.version(version).removed, path, self.check), self.check)
+        return bool(np.isin(row, removed))
 
 
 class _Links:

@@ -19,7 +19,7 @@ from lineage_service.tracing.files.file_systems import FileSystems
 from lineage_service.tracing.query.dataset_users import MeantTable
 from lineage_service.tracing.query.row_holders import RowHolders
 from lineage_service.tracing.tables.table_search import TableSearch
-from lineage_service.tracing.tables.table_version import DataFile, TableVersion
+from lineage_service.tracing.tables.table_version import DataFile, TableVersion, VersionAsked
 from lineage_service.tracing.tables.table_versions import TableVersions
 
 __all__ = ["TableRow", "TableRows"]
@@ -92,12 +92,11 @@ class TableRows:
         is_for_history: bool,
     ) -> TableRow | Choices:
         after = _read_cursor(query.cursor)
-        number = query.version if after is None else after.version
         version: TableVersion | None = None
         try:
-            version = self._versions.of(
-                table.path, budget, version=number, at=query.at if number is None else None
-            )
+            page_of = None if after is None else after.version
+            asked = VersionAsked(query.version, query.at, page_of)
+            version = self._versions.of(table.path, table.format, budget, asked)
             if table.folder != table.path:
                 version = _below(version, table.folder)
             with TableSearch(self._files, version, where) as search, budget.interrupting(search):

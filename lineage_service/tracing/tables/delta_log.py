@@ -4,40 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote
 
 from lineage_service.tracing.files.file_parts import normal_path
-from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError, is_local
+from lineage_service.tracing.files.file_systems import FileSystems
+from lineage_service.tracing.tables.folder_files import ListedFile, files_in
 
-__all__ = ["LogFile", "commit_path", "data_path", "log_files", "read_commit"]
-
-
-class LogFile(NamedTuple):
-    """`modified` is in Unix milliseconds."""
-
-    name: str
-    modified: int
+__all__ = ["commit_path", "data_path", "log_files", "read_commit"]
 
 
-def log_files(files: FileSystems, table: str) -> Iterator[LogFile]:
+def log_files(files: FileSystems, table: str) -> Iterator[ListedFile]:
     """In no order. Raises UnreadableError."""
-    folder = _folder(table)
-    if is_local(folder):
-        try:
-            for path in Path(folder).iterdir():
-                with suppress(FileNotFoundError):  # of a writer that is at work
-                    yield LogFile(path.name, path.stat().st_mtime_ns // 1_000_000)
-        except OSError as error:
-            raise UnreadableError(f"{folder} cannot be listed ({error.strerror})") from error
-        return
-    with files.connected(folder) as (system, place):
-        from pyarrow.fs import FileSelector
-
-        for info in system.get_file_info(FileSelector(place)):
-            yield LogFile(info.base_name, (info.mtime_ns or 0) // 1_000_000)
+    return files_in(files, _folder(table))
 
 
 def commit_path(table: str, version: int) -> str:

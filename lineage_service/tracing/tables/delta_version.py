@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -19,7 +18,8 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from lineage_service.conditions.column_types import of_schema
-from lineage_service.errors import NotFoundError, UnavailableError
+from lineage_service.errors import InvalidQueryError, NotFoundError, UnavailableError
+from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.file_parts import normal_path
 from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError
 from lineage_service.tracing.tables.delta_log import data_path
@@ -28,11 +28,13 @@ from lineage_service.tracing.tables.table_version import (
     DataFile,
     TableColumn,
     TableVersion,
+    VersionAsked,
     nothing_removed,
 )
 
 __all__ = ["delta_version"]
 
+_NEWEST = VersionAsked()
 _PHYSICAL = "delta.columnMapping.physicalName"
 _DELETION_VECTORS = "deletionVectors"
 #: Characters of a library's message.
@@ -48,16 +50,14 @@ class _Column(NamedTuple):
     fields: tuple[_Column, ...]
 
 
-def delta_version(
-    files: FileSystems, table: str, version: int | None = None, at: int | None = None
-) -> TableVersion:
-    """The version of this number, or the newest one, or the newest until `at`, in Unix milliseconds.
-
-    `table` is its folder or URL. Raises NotFoundError, UnavailableError.
-    """
-    delta = _opened(table, version)
-    if at is not None:
-        delta = _at(files, delta, table, at)
+def delta_version(files: FileSystems, table: str, asked: VersionAsked = _NEWEST) -> TableVersion:
+    """`table` is its folder or URL. Raises NotFoundError, InvalidQueryError, UnavailableError."""
+    number = asked.number if asked.page_of is None else asked.page_of
+    if isinstance(number, str):
+        raise InvalidQueryError(f"a version of a Delta table is a number, and {number!r} is none")
+    delta = _opened(table, number)
+    if number is None and asked.at is not None:
+        delta = _at(files, delta, table, asked.at)
     try:
         columns = tuple(map(_column, json.loads(delta.schema().to_json())["fields"]))
         metadata = delta.metadata()
@@ -73,7 +73,7 @@ def delta_version(
         columns=columns,
         partition_columns=tuple(metadata.partition_columns),
         files=tuple(data_files),
-        removed=partial(_removed, delta, table) if _DELETION_VECTORS in features else nothing_removed,
+        removed=_Vectors(delta, table) if _DELETION_VECTORS in features else nothing_removed,
         properties={name: value for name, value in metadata.configuration.items() if value is not None},
         row_id_column=metadata.configuration.get(_ROW_IDS) if is_tracked else None,
     )
@@ -164,15 +164,26 @@ def _files(delta: DeltaTable, table: str, columns: Iterable[TableColumn]) -> Ite
             )
 
 
-def _removed(delta: DeltaTable, table: str) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
-    """(path, numbers of the rows that its deletion vector removes), ascending."""
-    try:
-        for batch in pa.RecordBatchReader.from_stream(delta.deletion_vectors()):
-            for path, keeps in zip(*batch.columns, strict=True):
-                is_kept = keeps.values.to_numpy(zero_copy_only=False)
-                yield _path_of(path.as_py()), np.flatnonzero(~is_kept.astype(bool)).astype(np.int64)
-    except (DeltaError, pa.ArrowException, ValueError, OSError) as error:
-        raise _unreadable(table, error) from error
+class _Vectors:
+    """The deletion vectors of a version, all of which are read at once."""
+
+    def __init__(self, delta: DeltaTable, table: str) -> None:
+        self._delta, self._table = delta, table
+        self._of_files: dict[str, npt.NDArray[np.int64]] | None = None
+
+    def __call__(self, path: str, check: Check) -> npt.NDArray[np.int64]:
+        if self._of_files is None:
+            self._of_files = dict(self._read())
+        return self._of_files.get(path, np.empty(0, np.int64))
+
+    def _read(self) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
+        try:
+            for batch in pa.RecordBatchReader.from_stream(self._delta.deletion_vectors()):
+                for path, keeps in zip(*batch.columns, strict=True):
+                    is_kept = keeps.values.to_numpy(zero_copy_only=False)
+                    yield _path_of(path.as_py()), np.flatnonzero(~is_kept.astype(bool)).astype(np.int64)
+        except (DeltaError, pa.ArrowException, ValueError, OSError) as error:
+            raise _unreadable(self._table, error) from error
 
 
 def _path_of(uri: str) -> str:

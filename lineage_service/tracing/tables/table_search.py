@@ -19,7 +19,7 @@ import numpy.typing as npt
 from lineage_service.conditions.filters import Where
 from lineage_service.conditions.tree import And, Condition, columns_of, conjuncts_of
 from lineage_service.tracing.files import columnar_rows
-from lineage_service.tracing.files.columnar_search import ColumnarSearch
+from lineage_service.tracing.files.columnar_search import ColumnarSearch, schema_of, types_of
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.file_parts import PARQUET
 from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError, is_local
@@ -29,6 +29,7 @@ from lineage_service.tracing.tables.native_reads import awaited
 from lineage_service.tracing.tables.table_columns import (
     columns_in,
     constant_columns,
+    located,
     physical_names,
     shown_row,
 )
@@ -57,9 +58,8 @@ class TableSearch:
         self._database = self._constants  # in which a query may run now
         self._parts = self._of_partitions()
         self._may_hold: dict[tuple[object, ...], bool] = {}
-        self._removed: dict[str, Numbers] | None = None
         self.deleted = 0
-        self.warnings: dict[str, None] = {}
+        self.warnings: dict[str, None] = dict.fromkeys(version.warnings)
 
     def __enter__(self) -> TableSearch:
         return self
@@ -97,25 +97,27 @@ class TableSearch:
         """The rows of a file that fulfil the condition, and are there; None where it cannot be read."""
         try:
             numbers = self._in_file(columnar, file, check)
+            if not numbers.size:
+                return numbers
+            removed = awaited(partial(self.version.removed, file.path, check), check)
         except UnreadableError as error:
             self.warnings[f"{file.path} was not searched: {error}"] = None
             return None
-        if not numbers.size:
-            return numbers
-        alive = np.setdiff1d(numbers, self._removed_of(file.path, check), assume_unique=True)
+        alive = np.setdiff1d(numbers, removed, assume_unique=True)
         self.deleted += numbers.size - alive.size
         return alive
 
     def _in_file(self, columnar: ColumnarSearch, file: DataFile, check: Check) -> Numbers:
-        types = columnar.types(PARQUET, file.path)
-        names = physical_names(self.version, list(columns_of(self._where.tree)), types)
-        is_named_alike = all(column.name == column.physical for column in self.version.columns)
+        schema = columnar.schema(searched_format(file), file.path)
+        version, types = located(self.version, schema), types_of(schema)
+        names = physical_names(version, list(columns_of(self._where.tree)), types)
+        is_named_alike = all(column.name == column.physical for column in version.columns)
         has_constants = len(names) < len(set(columns_of(self._where.tree)))
         return columnar.matching(
             PARQUET,
             file.path,
             types,
-            self._where.on(columns_in(self.version, file, types)),
+            self._where.on(columns_in(version, file, types)),
             names,
             check,
             self._where.tree if is_named_alike and not has_constants else None,
@@ -142,18 +144,21 @@ class TableSearch:
             self._may_hold[values] = bool(row is not None and row[0])
         return self._may_hold[values]
 
-    def _removed_of(self, path: str, check: Check) -> Numbers:
-        if self._removed is None:
-            self._removed = awaited(lambda: dict(self.version.removed()), check)
-        return self._removed.get(path, np.empty(0, np.int64))
-
 
 def rows_of_file(
     files: FileSystems, version: TableVersion, file: DataFile, rows: Sequence[int], check: Check
 ) -> dict[int, dict[str, Any]]:
     """Rows by the columns of the table, as JSON. Raises UnreadableError."""
-    show = partial(_shown, version, file)
-    return columnar_rows.read_rows(files, PARQUET, file.path, rows, check, show)
+    format = searched_format(file)
+    show = partial(_shown, located(version, schema_of(files, format, file.path)), file)
+    return columnar_rows.read_rows(files, format, file.path, rows, check, show)
+
+
+def searched_format(file: DataFile) -> str:
+    """The format of a file that can be searched. Raises UnreadableError of others."""
+    if file.format != PARQUET:
+        raise UnreadableError(f"files of {file.format} are not searched by version: look at it with Spark")
+    return file.format
 
 
 def _shown(version: TableVersion, file: DataFile, values: dict[str, Any], _: object) -> dict[str, Any]:

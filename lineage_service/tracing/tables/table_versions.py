@@ -1,7 +1,8 @@
 """The versions of tables that queries ask for, each within the time of its query.
 
-A version never changes, so one that is asked for by its number is kept for a while, as its next pages ask for
-it again. The state of its commit in the log tells it from that of another table in the same folder.
+A version never changes, so its files are kept for a while, as its next pages ask for it again. Of a table of
+Delta Lake the state of the commit in the log tells it from that of another table in the same folder. Ids of
+Iceberg's snapshots are different ones.
 """
 
 from __future__ import annotations
@@ -14,13 +15,25 @@ from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.file_systems import FileState, FileSystems, UnreadableError
 from lineage_service.tracing.tables.delta_log import commit_path
 from lineage_service.tracing.tables.delta_version import delta_version
+from lineage_service.tracing.tables.iceberg_version import iceberg_version
 from lineage_service.tracing.tables.native_reads import awaited
-from lineage_service.tracing.tables.table_version import TableVersion
+from lineage_service.tracing.tables.table_version import TableVersion, VersionAsked
 
-__all__ = ["TableVersions"]
+__all__ = ["DELTA", "ICEBERG", "TableVersions"]
 
+DELTA, ICEBERG = "delta", "iceberg"
 #: Versions that are kept, and data files that they have in all.
 _MOST_KEPT, _MOST_FILES = 16, 200_000
+_Key = tuple[str, int, str]
+_Kept = tuple[FileState | None, TableVersion]
+
+
+_NEWEST = VersionAsked()
+
+
+def _key(table: str, number: int, asked: VersionAsked) -> _Key:
+    """Of Iceberg a snapshot has other columns where a branch is asked for, or what is the newest."""
+    return table, number, repr(asked.number if isinstance(asked.number, str) else asked.is_newest)
 
 
 class TableVersions:
@@ -29,52 +42,53 @@ class TableVersions:
     def __init__(self, files: FileSystems) -> None:
         self._files = files
         self._lock = Lock()
-        self._kept: OrderedDict[tuple[str, int], tuple[FileState, TableVersion]] = OrderedDict()
+        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
 
-    def of(
-        self, table: str, check: Check, *, version: int | None = None, at: int | None = None
-    ) -> TableVersion:
-        """The version of this number, or the newest one, or the newest until `at`, in Unix milliseconds.
+    def of(self, table: str, format: str, check: Check, asked: VersionAsked = _NEWEST) -> TableVersion:
+        """Raises NotFoundError, UnavailableError, and what `check` raises."""
+        return awaited(partial(self._of, table, format, check, asked), check)
 
-        Raises NotFoundError, UnavailableError, and what `check` raises.
-        """
-        return awaited(partial(self._of, table, version, at), check)
-
-    def _of(self, table: str, number: int | None, at: int | None) -> TableVersion:
-        if number is not None:
-            kept = self._kept_of(table, number)
+    def _of(self, table: str, format: str, check: Check, asked: VersionAsked) -> TableVersion:
+        number = asked.page_of if asked.page_of is not None else asked.number
+        if isinstance(number, int):
+            kept = self._kept_of(_key(table, number, asked), format)
             if kept is not None:
                 return kept
-        version = delta_version(self._files, table, number, at)
-        self._keep(version)
+        if format == DELTA:
+            version = delta_version(self._files, table, asked)
+        else:
+            version = iceberg_version(self._files, table, check, asked)
+        self._keep(_key(table, version.number, asked), format, version)
         return version
 
-    def _kept_of(self, table: str, number: int) -> TableVersion | None:
+    def _kept_of(self, key: _Key, format: str) -> TableVersion | None:
         with self._lock:
-            state, version = self._kept.get((table, number), (None, None))
-        if version is None or state != self._state(table, number):
+            state, version = self._kept.get(key, (None, None))
+        if version is None or state != self._state(key, format):
             return None
         with self._lock:
-            if (table, number) in self._kept:
-                self._kept.move_to_end((table, number))
+            if key in self._kept:
+                self._kept.move_to_end(key)
         return version
 
-    def _keep(self, version: TableVersion) -> None:
-        state = self._state(version.table, version.number)
-        if state is None or len(version.files) > _MOST_FILES:
+    def _keep(self, key: _Key, format: str, version: TableVersion) -> None:
+        state = self._state(key, format)
+        if (state is None and format == DELTA) or len(version.files) > _MOST_FILES:
             return
         with self._lock:
-            self._kept[version.table, version.number] = state, version
-            self._kept.move_to_end((version.table, version.number))
+            self._kept[key] = state, version
+            self._kept.move_to_end(key)
             while (
                 len(self._kept) > _MOST_KEPT
                 or sum(len(kept.files) for _, kept in self._kept.values()) > _MOST_FILES
             ):
                 self._kept.popitem(last=False)
 
-    def _state(self, table: str, number: int) -> FileState | None:
-        """None where the commit cannot be seen, as it was cleaned up."""
+    def _state(self, key: _Key, format: str) -> FileState | None:
+        """None where the commit cannot be seen, as it was cleaned up; and of Iceberg."""
+        if format != DELTA:
+            return None
         try:
-            return self._files.state(commit_path(table, number))
+            return self._files.state(commit_path(key[0], key[1]))
         except UnreadableError:
             return None

@@ -23,6 +23,7 @@ from lineage_service.queries import Queries, RowQuery, TraceQuery
 from lineage_service.settings import Settings
 from lineage_service.tracing.files.file_systems import FileSystems
 from lineage_service.tracing.tables.delta_version import delta_version
+from lineage_service.tracing.tables.table_version import VersionAsked
 from tests.support.tables.delta_logs import lasting_log
 from tests.support.tables.lake import Lake, Row, inputs_of, new_lake, out_rows, rows_behind
 
@@ -191,9 +192,9 @@ def test_a_version_of_a_time_is_the_one_that_spark_reads(lake: Lake) -> None:
         for time, expected in of_times.items():
             if expected == "too early":
                 with pytest.raises(NotFoundError, match="no version until then: the first is of"):
-                    delta_version(files, table, at=int(time))
+                    delta_version(files, table, VersionAsked(at=int(time)))
                 continue
-            version = delta_version(files, table, at=int(time))
+            version = delta_version(files, table, VersionAsked(at=int(time)))
             if expected == "too late":  # here, it is the newest
                 assert version.number == delta_version(files, table).number
             else:

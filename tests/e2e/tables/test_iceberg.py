@@ -14,8 +14,17 @@ from typing import Any
 import pytest
 
 from lineage_service.cli.stores import open_queries
+from lineage_service.conditions.filters import Where
+from lineage_service.dataset_trace import ChosenTrace, chosen_trace
+from lineage_service.errors import NothingMatchesError
+from lineage_service.queries import Queries, RowQuery, TraceQuery
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import open_store
+from lineage_service.tracing.files.decompression import unlimited
+from lineage_service.tracing.files.file_systems import FileSystems
+from lineage_service.tracing.tables.iceberg_version import iceberg_version
+from lineage_service.tracing.tables.table_search import TableSearch, rows_of_file
+from lineage_service.tracing.tables.table_version import VersionAsked
 from spark_agent import contract
 from tests.support.tables.warehouse import Row, Warehouse, lines_of, rows_behind, warehouse
 
@@ -169,6 +178,11 @@ def test_each_row_is_traced_through_the_statements_that_changed_it(lake: Warehou
         int(columns[0]): rows_behind(queries, application_id, path, row) for path, row, columns in outputs
     }
     assert traced == {key: of for key, (_, of) in oracle.items()}
+    assert {key: rows_behind_table(queries, key) for key in (3, 30, 52, 62, 84)} == {
+        key: oracle[key][1] for key in (3, 30, 52, 62, 84)
+    }
+    with pytest.raises(NothingMatchesError, match="no row fulfils id = 17 in snapshot"):
+        rows_behind_table(queries, 17)
     names = [
         node.name
         for node in queries.graph(application_id).nodes
@@ -176,6 +190,21 @@ def test_each_row_is_traced_through_the_statements_that_changed_it(lake: Warehou
     ]
     assert names[:5] == ["sql", "UPDATE", "DELETE", "MERGE", "MERGE"]
     assert set(names[5:]) == {"rewrite_data_files"}
+
+
+def rows_behind_table(queries: Queries, key: int) -> set[Row]:
+    """The rows of inputs that a row of ice.db.t is of, by what it says."""
+    rows = RowQuery(dataset="ice.db.t", where=f"id = {key}")
+    start = chosen_trace(queries, rows, TraceQuery(direction="backward", limit=1000), is_of_all=False)
+    assert isinstance(start, ChosenTrace), start
+    trace = queries.trace(start.application_id, start.query)
+    assert trace.complete, trace
+    return {
+        (Path(record.source.path).name, record.source.row)
+        for node in trace.nodes
+        for record in node.records
+        if record.source is not None and record.source.path.endswith(".csv") and node.kind == "source"
+    }
 
 
 def test_statements_make_of_a_table_what_they_make_without_lineage(lake: Warehouse) -> None:
@@ -246,3 +275,31 @@ def test_a_sink_says_what_stays_of_a_table_and_a_merge_may_fail(lake: Warehouse)
     ]
     assert said == [said for said in REPLACING.values() if said != NO_ROWS]
     assert all(dataset.get("version") for node, dataset in of_nodes.items() if node not in failed)
+
+
+def test_the_rows_of_each_snapshot_are_those_that_spark_reads(lake: Warehouse) -> None:
+    read = json.loads(lake.printed_by("iceberg_snapshots.py", is_followed=False))
+    assert read.keys() == {"copied", "old", "positions", "wide", "vectors"}
+    for name, expected in read.items():
+        table = str(lake.folder / "warehouse" / "db" / name)
+        of_asked = {VersionAsked(): expected["newest"]}
+        of_asked |= {VersionAsked(int(id)): rows for id, rows in expected["snapshots"].items()}
+        of_asked |= {VersionAsked(at=int(at)): rows for at, rows in expected["times"].items()}
+        of_asked |= {VersionAsked(ref): rows for ref, rows in expected["refs"].items()}
+        assert len(of_asked) > 10
+        for asked, rows in of_asked.items():
+            assert rows_asked(table, asked) == rows, (name, asked)
+
+
+def rows_asked(table: str, asked: VersionAsked) -> list[str]:
+    """As JSON, in the order of the texts."""
+    files = FileSystems()
+    version = iceberg_version(files, table, unlimited, asked)
+    with TableSearch(files, version, Where("id is not null")) as search:
+        rows = [
+            row
+            for file, numbers in search.matches(unlimited)
+            for row in rows_of_file(files, version, file, numbers.tolist(), unlimited).values()
+        ]
+        assert not search.warnings
+    return sorted(json.dumps(row, sort_keys=True) for row in rows)

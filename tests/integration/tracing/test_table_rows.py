@@ -33,8 +33,8 @@ from lineage_service.tracing.tables import table_search
 from lineage_service.tracing.tables.delta_commits import commits_of
 from lineage_service.tracing.tables.delta_version import delta_version
 from lineage_service.tracing.tables.table_search import TableSearch, rows_of_file
-from lineage_service.tracing.tables.table_version import TableVersion
-from lineage_service.tracing.tables.table_versions import TableVersions
+from lineage_service.tracing.tables.table_version import TableVersion, VersionAsked
+from lineage_service.tracing.tables.table_versions import DELTA, TableVersions
 from tests.support.dataset_applications import Job, dataset, store_all
 from tests.support.tables.written_tables import Lake
 
@@ -328,6 +328,8 @@ def test_what_is_wrong_is_one_sentence(lake: Lake) -> None:
         where, version = (*query, None)[:2]
         with pytest.raises((InvalidQueryError, NotFoundError), match=message):
             traced(lake, path, str(where), version=version)
+    with pytest.raises(InvalidQueryError, match="a version of a Delta table is a number, and 'main' is none"):
+        traced(lake, path, "id = 1", version="main")
     with pytest.raises(InvalidQueryError, match="no table of Delta"):
         traced(lake, str(lake.folder / "first-0.txt"), "value = '1'", version=0)
     with pytest.raises(NotFoundError, match=r"no application wrote or read a dataset 'db\.other'"):
@@ -429,14 +431,16 @@ def test_the_time_of_a_query_holds_for_a_log_that_nothing_reads(lake: Lake, sile
 def test_a_version_is_read_once_while_it_is_the_same(lake: Lake) -> None:
     lake.write("first", "t", people(0, 10))
     versions, path, budget = TableVersions(FileSystems()), lake.path("t"), TimeBudget(60)
-    newest = versions.of(path, budget)
-    assert versions.of(path, budget, version=0) is newest
+    newest = versions.of(path, DELTA, budget)
+    assert versions.of(path, DELTA, budget, VersionAsked(page_of=0)) is newest
     lake.write("first", "t", people(10, 12))
-    assert versions.of(path, budget).number == 1
-    assert versions.of(path, budget, version=0) is newest
+    assert versions.of(path, DELTA, budget).number == 1
+    assert versions.of(path, DELTA, budget, VersionAsked(page_of=0)) is newest
+    first = versions.of(path, DELTA, budget, VersionAsked(0))
+    assert versions.of(path, DELTA, budget, VersionAsked(0)) is first
     shutil.rmtree(path)
     write_deltalake(path, people(0, 3))
-    another = versions.of(path, budget, version=0)
+    another = versions.of(path, DELTA, budget, VersionAsked(0))
     assert [file.rows for file in another.files] == [3]
 
 

@@ -55,7 +55,7 @@ def make(name):
 
 def times_of(name):
     """Times around those of the table, in order."""
-    around = {FIRST + modified for modified in (*MODIFIED, 5_003, 50_000)}
+    around = {FIRST + modified for modified in (*MODIFIED, 5_003, 7_200_000)}
     for path in (folder / name / "_delta_log").glob("*.json"):
         info = json.loads(path.read_text().splitlines()[0])["commitInfo"]
         around |= {info["inCommitTimestamp"]} if "inCommitTimestamp" in info else set()

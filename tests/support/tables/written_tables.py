@@ -58,7 +58,7 @@ class Lake:
         write_deltalake(path, rows, mode="append", **options)
         new = sorted(self.files(table) - before)
         if application_id is not None:
-            self._tell_of_write(application_id, began, table, new, alias)
+            self.tell_of_write(application_id, began, path, new, alias)
         return DeltaTable(path).version()
 
     def read(self, application_id: str, table: str, *, began: int) -> None:
@@ -232,14 +232,21 @@ class Lake:
             self._jobs[application_id] = Job(application_id, application_id, began)
         return self._jobs[application_id]
 
-    def _tell_of_write(
-        self, application_id: str, began: int, table: str, files: Sequence[str], alias: str | None
+    def tell_of_write(
+        self,
+        application_id: str,
+        began: int,
+        path: str,
+        files: Sequence[str],
+        alias: str | None,
+        format: str = "delta",
     ) -> None:
+        """An application has written these files of Parquet into the table at a path."""
         job = self._job(application_id, began)
         inputs = self._copies(application_id, files)
         source = job.node("source", "source", dataset=dataset(str(self.folder / application_id)))
         self._tell_partitions(job, source, inputs)
-        about = dataset(self.path(table), "delta")
+        about = dataset(path, format)
         if alias is not None:
             about["symlinks"] = [{"namespace": "file", "name": alias, "type": "TABLE"}]
         sink = job.node("sink", "identity", [source], dataset=about)
