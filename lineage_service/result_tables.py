@@ -288,7 +288,7 @@ def _inputs(rows: Sequence[ChangedInput] | None) -> str | None:
 
 
 ROW_HISTORY_COLUMNS = (
-    *("version", "time", "change", "operation", "engine", "path", "row", "line", "columns"),
+    *("version", "version_name", "time", "change", "operation", "engine", "path", "row", "line", "columns"),
     *("application_id", "application_name", "node_id", "record_id", "warning"),
 )
 
@@ -297,7 +297,14 @@ def row_history_lines(history: RowHistory) -> Iterator[Line]:
     """One for each version that inserted, changed or deleted the row; the row is JSON."""
     for version in history.versions:
         yield (
-            *(version.version, version.time, version.change, version.operation, version.engine),
+            *(
+                version.version,
+                version.version_name,
+                version.time,
+                version.change,
+                version.operation,
+                version.engine,
+            ),
             *(version.path, version.row, version.line, _json(version.columns)),
             *(version.application_id, version.application_name, version.node_id, version.record_id),
             version.warning,

@@ -14,7 +14,12 @@ RowChange = Literal["inserted", "changed", "rewritten", "deleted"]
 class RowVersion(Result):
     """What one version of the table did with the row."""
 
-    version: int = field(metadata=doc("The version of the table."))
+    version: int = field(
+        metadata=doc("The version of the table; of Iceberg the sequence number of the snapshot.")
+    )
+    version_name: str = field(
+        metadata=doc("What a query calls it: the same number, or of Iceberg the id of the snapshot.")
+    )
     time: int | None = field(metadata=doc("Unix time in milliseconds; null if the log does not say it."))
     change: RowChange = field(
         metadata=doc(
@@ -46,6 +51,7 @@ class RowHistory(Result):
     dataset: str = field(metadata=doc("Path of the table."))
     where: str | None = field(metadata=doc("As requested."))
     version: int = field(metadata=doc("The version in which the row was looked for."))
+    version_name: str = field(metadata=doc("What a query calls it."))
     row_id: int | None = field(metadata=doc("Its id; null if the table tracks no rows."))
     by: Literal["row_id", "links"] = field(
         metadata=doc(

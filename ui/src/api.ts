@@ -920,6 +920,7 @@ export interface RowHistory {
   dataset: string;
   where: string | null;
   version: number;
+  version_name: string;
   row_id: number | null;
   by: "row_id" | "links";
   complete: boolean;
@@ -969,6 +970,7 @@ export interface RowSetSplit {
 /** What one version of the table did with the row. */
 export interface RowVersion {
   version: number;
+  version_name: string;
   time: number | null;
   change: "inserted" | "changed" | "rewritten" | "deleted";
   operation: string;

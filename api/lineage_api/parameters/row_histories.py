@@ -22,7 +22,7 @@ class RowHistoryParameters(PageParameters):
     limit: Limit = Field(default=20, description="At most this many rows to choose from.", examples=[20])
     cursor: str | None = cursor_field("3:0:1")
     dataset: PathName = Field(
-        description="A table of Delta Lake: its name in a catalog, its folder or its URL.",
+        description="A table of Delta Lake or Iceberg: its name in a catalog, its folder or its URL.",
         examples=["sales.orders"],
     )
     where: Expression = Field(

@@ -34,7 +34,7 @@ _COLOURS = {"inserted": "green", "changed": "yellow", "deleted": "red"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("table", help="a table of Delta Lake: db.table, its folder, or its URL")
+    parser.add_argument("table", help="a table of Delta Lake or Iceberg: db.table, its folder, or its URL")
     parser.add_argument(
         "--where",
         metavar="CONDITION",
@@ -90,7 +90,7 @@ def _show(console: Console, history: RowHistory) -> None:
         place = "" if version.path is None else f"{without_folders(version.path)}:{version.line}"
         who = version.application_name or version.engine
         rows.add_row(
-            str(version.version),
+            version.version_name,
             "" if version.time is None else moment(version.time),
             plain(version.change, _COLOURS.get(version.change, "")),
             plain(version.operation),

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from lineage_service.errors import TimeBudgetError
+from lineage_service.errors import NotFoundError, TimeBudgetError
 from lineage_service.lineage import RowChange, RowHistory, RowVersion, Trace
 from lineage_service.queries import RowQuery, TraceQuery
 from lineage_service.tracing.columns.time_budget import TimeBudget
@@ -21,16 +21,18 @@ from lineage_service.tracing.files.file_systems import FileSystems, UnreadableEr
 from lineage_service.tracing.files.json_values import bounded
 from lineage_service.tracing.query.row_holders import RowHolders
 from lineage_service.tracing.query.table_rows import TableRow
-from lineage_service.tracing.tables.delta_commits import Commit, commits_of
 from lineage_service.tracing.tables.native_reads import awaited
 from lineage_service.tracing.tables.row_ids import row_id_of, rows_with_id
 from lineage_service.tracing.tables.row_lives import FileLife, Span, files_of, spans_of
+from lineage_service.tracing.tables.table_log import Commit, TableLog
 from lineage_service.tracing.tables.table_search import rows_of_file
-from lineage_service.tracing.tables.table_version import TableVersion, VersionAsked
-from lineage_service.tracing.tables.table_versions import DELTA, TableVersions
+from lineage_service.tracing.tables.table_version import TableVersion
+from lineage_service.tracing.tables.table_versions import TableVersions
 
 __all__ = ["RowHistories"]
 
+#: Operations of Delta Lake and Iceberg that change no row.
+_REWRITING = frozenset(("OPTIMIZE", "replace"))
 #: Files that a row is followed through by links.
 _MOST_FILES = 1_000
 #: Records of one statement that are looked at.
@@ -65,7 +67,7 @@ class RowHistories:
             ) from None
 
     def _of(self, row: TableRow, query: RowQuery, check: TimeBudget) -> RowHistory:
-        log = _Log(self._files, self._of_tables, row, check)
+        log = _Log(self._of_tables.log(row.version, row.format, check), row, check)
         row_id = self._row_id(log, row, check)
         if row_id is not None:
             assert row.version.row_id_column is not None
@@ -79,7 +81,8 @@ class RowHistories:
         return RowHistory(
             dataset=row.version.table,
             where=query.where,
-            version=row.version.number,
+            version=log.log.number,
+            version_name=str(row.version.number),
             row_id=row_id,
             by="links" if row_id is None else "row_id",
             complete=not log.warnings,
@@ -131,12 +134,13 @@ class RowHistories:
         elif is_of_another:
             is_same = before is not None and columns == before
             change = (
-                "rewritten" if is_same or (columns is None and commit.operation == "OPTIMIZE") else "changed"
+                "rewritten" if is_same or (columns is None and commit.operation in _REWRITING) else "changed"
             )
         record = None if row is None else self._holders.record_of(*row, log.check)
         application, node_id, record_id = (None, None, None) if record is None else record
         return RowVersion(
             version=version,
+            version_name=commit.name,
             time=commit.time,
             change=change,
             operation=commit.operation,
@@ -169,36 +173,32 @@ class RowHistories:
 class _Log:
     """The commits of a table, and what they say of its rows. `warnings` say what they do not."""
 
-    files: FileSystems
-    of_tables: TableVersions
+    log: TableLog
     row: TableRow
     check: TimeBudget
     commits: dict[int, Commit] = field(init=False)
     lives: dict[str, FileLife] = field(init=False)
-    warnings: dict[str, None] = field(default_factory=dict)
+    warnings: dict[str, None] = field(init=False)
     _versions: dict[int, TableVersion] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        table, path = self.row.version.table, self.row.file.path
-        newest = self.of_tables.of(table, DELTA, self.check)
-        self._versions = {newest.number: newest, self.row.version.number: self.row.version}
-        commits = commits_of(self.files, table, newest.number, newest.properties, self.check)
-        self.commits = {commit.version: commit for commit in commits}
-        self.lives = files_of(commits)
-        first = min(self.commits, default=newest.number)
-        if first > 0:
+        path = self.row.file.path
+        self.warnings = dict.fromkeys(self.log.warnings)
+        self.commits = {commit.version: commit for commit in self.log.commits}
+        self.lives = files_of(self.log.commits)
+        first = min(self.commits, default=self.log.number)
+        if not self.log.is_whole:
             self.warnings[
                 f"the log has no commits before version {first}: what the row was until then is not known"
             ] = None
         if path not in self.lives:
             self.lives[path] = FileLife(path, self.row.file.rows, None, [(first, "?")])
-            self.commits.setdefault(first, Commit(version=first, time=None, operation="", engine=""))
+            unknown = Commit(version=first, name=str(first), time=None, operation="", engine="")
+            self.commits.setdefault(first, unknown)
 
     def version(self, number: int) -> TableVersion:
         if number not in self._versions:
-            self._versions[number] = self.of_tables.of(
-                self.row.version.table, DELTA, self.check, VersionAsked(number)
-            )
+            self._versions[number] = self.log.read(number)
         return self._versions[number]
 
     def spans(self, path: str, row: int) -> Sequence[Span]:
@@ -267,21 +267,21 @@ class _Links:
 
     def _reached(self, application_id: str, path: str, number: int, *, is_backward: bool) -> list[Row]:
         """The rows of the table that statements of an application made it of, or of it."""
-        trace = self._trace(
-            application_id,
-            TraceQuery(
-                direction="backward" if is_backward else "forward",
-                path=path,
-                row=number,
-                limit=_MOST_RECORDS,
-                across=False,
-            ),
-            self._log.check.left_s,
+        query = TraceQuery(
+            direction="backward" if is_backward else "forward",
+            path=path,
+            row=number,
+            limit=_MOST_RECORDS,
+            across=False,
         )
+        try:
+            trace = self._trace(application_id, query, self._log.check.left_s)
+        except NotFoundError:  # it has read other rows of the file, and not this one
+            if not self._holders.application(application_id).complete:
+                self._warn_of(application_id)
+            return []
         if not (trace.complete and trace.exact) or trace.next is not None:
-            self._log.warnings[
-                f"the lineage of {application_id} has not all records, or only an upper bound of them"
-            ] = None
+            self._warn_of(application_id)
         return [
             (record.source.path, record.source.row)
             for node in trace.nodes
@@ -289,6 +289,11 @@ class _Links:
             for record in node.records
             if record.source is not None and record.source.path in self._log.lives
         ]
+
+    def _warn_of(self, application_id: str) -> None:
+        self._log.warnings[
+            f"the lineage of {application_id} has not all records, or only an upper bound of them"
+        ] = None
 
     def _removes_rows(self, version: int) -> bool:
         commit = self._log.commits[version]

@@ -96,7 +96,7 @@ from lineage_service.tracing.query.trace_results import (
     trace_of,
 )
 from lineage_service.tracing.query.trace_starts import TraceStarts
-from lineage_service.tracing.tables.table_versions import DELTA, TableVersions
+from lineage_service.tracing.tables.table_versions import TableVersions
 from lineage_service.tracing.walk import cursors
 from lineage_service.tracing.walk.cursors import Page
 from lineage_service.tracing.walk.dataset_links import FilesOfApplications
@@ -372,11 +372,6 @@ class LineageQueries:
         if table is None:
             self._users.meant(query.dataset)  # which says that nobody used it
             raise InvalidQueryError(_no_versions(query))
-        if table.format != DELTA:
-            raise InvalidQueryError(
-                f"{query.dataset} is a table of Iceberg, and histories are of tables of Delta Lake: ask for "
-                "its rows in one snapshot after the other (`lineage trace ... --version`)"
-            )
         with time_budget(None, self._time_budget_s) as budget:
             row = self._tables.row(table, query, where, budget)
             return row if isinstance(row, Choices) else self._histories.of(row, query, budget)

@@ -46,8 +46,9 @@ class _Cursor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row of a version, by its data file and its number there."""
+    """A row of a version of a table of a format, by its data file and its number there."""
 
+    format: str
     version: TableVersion
     file: DataFile
     number: int
@@ -105,7 +106,7 @@ class TableRows:
                     raise _nothing(query, search, matches)
                 if is_for_history and matches.total == 1 and after is None:
                     [(number, row)] = matches.places
-                    return TableRow(version, version.files[number], row)
+                    return TableRow(table.format, version, version.files[number], row)
                 listed = matches.places[: query.limit]
                 rows = [(version.files[number], row) for number, row in listed]
                 chosen = self._holders.of(version, rows, query, budget)

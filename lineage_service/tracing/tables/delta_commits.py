@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from lineage_service.errors import UnavailableError
@@ -16,33 +15,9 @@ from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError
 from lineage_service.tracing.tables.delta_log import data_path, read_commit
 from lineage_service.tracing.tables.delta_times import Actions, CommitTimes
+from lineage_service.tracing.tables.table_log import AddedFile, Commit
 
-__all__ = ["AddedFile", "Commit", "commits_of"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddedFile:
-    """A data file of a version. `vector` tells its deletion vector from others, and is empty without one.
-
-    `first_row_id` and `rows` are None where the log does not say them.
-    """
-
-    path: str
-    rows: int | None = None
-    first_row_id: int | None = None
-    vector: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
-    """One version, by what it changed. `time` is Unix milliseconds; `operation` is Delta's name of it."""
-
-    version: int
-    time: int | None
-    operation: str
-    engine: str
-    added: Mapping[str, AddedFile] = field(default_factory=dict)
-    removed: frozenset[str] = frozenset()
+__all__ = ["commits_of"]
 
 
 def commits_of(
@@ -73,6 +48,7 @@ def _commit(version: int, table: str, actions: Actions, times: CommitTimes) -> C
     removed = {data_path(table, str(remove["path"])) for remove in actions.get("remove", ())}
     return Commit(
         version=version,
+        name=str(version),
         time=times.of(version, actions),
         operation=str(info.get("operation") or ""),
         engine=str(info.get("engineInfo") or ""),

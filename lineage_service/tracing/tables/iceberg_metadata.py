@@ -21,7 +21,6 @@ __all__ = ["IcebergMetadata", "Snapshot", "read_metadata"]
 
 _NAME = re.compile(r"(?:v([0-9]+)|([0-9]+)-[^/]+?)(?:\.gz)?\.metadata\.json(?:\.gz)?")
 _GZIP = b"\x1f\x8b"
-_MAIN = "main"
 #: Formats whose metadata can be read.
 _NEWEST_FORMAT = 3
 
@@ -33,6 +32,7 @@ class Snapshot:
     id: int
     parent: int | None
     time: int
+    sequence: int
     manifests: str
     schema: int | None
     summary: Mapping[str, str]
@@ -51,6 +51,7 @@ class IcebergMetadata:
         self.snapshots = {
             snapshot.id: snapshot for snapshot in map(_snapshot, content.get("snapshots") or ())
         }
+        self.format: int = content["format-version"]
         self.properties: Mapping[str, str] = content.get("properties") or {}
         self.schemas = {
             schema.get("schema-id", 0): schema for schema in content.get("schemas") or [content["schema"]]
@@ -92,6 +93,7 @@ def _snapshot(said: Mapping[str, Any]) -> Snapshot:
         int(said["snapshot-id"]),
         said.get("parent-snapshot-id"),
         int(said["timestamp-ms"]),
+        int(said.get("sequence-number") or 0),
         str(said.get("manifest-list") or ""),
         said.get("schema-id"),
         said.get("summary") or {},

@@ -31,6 +31,8 @@ from lineage_service.tracing.tables.table_version import DataFile, TableVersion,
 __all__ = ["iceberg_version", "snapshot_version"]
 
 _NEWEST = VersionAsked()
+#: The column of ids of rows in files that have rows of others, and the first format in which rows have ids.
+_ROW_ID, _WITH_ROW_IDS = "_row_id", 3
 #: Branches and tags that are named where one is not there.
 _MOST_NAMED = 10
 
@@ -80,6 +82,7 @@ def snapshot_version(
         files=tuple(_data_file(path, data[path], metadata, schema) for path in sorted(data)),
         removed=removed,
         properties=metadata.properties,
+        row_id_column=_ROW_ID if metadata.format >= _WITH_ROW_IDS else None,
         warnings=(*metadata.warnings, *_not_followed(data.values(), equalities)),
     )
 

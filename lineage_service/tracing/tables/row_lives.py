@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lineage_service.tracing.tables.delta_commits import Commit
+from lineage_service.tracing.tables.table_log import Commit
 
 __all__ = ["FileLife", "Span", "files_of", "spans_of"]
 

@@ -13,10 +13,13 @@ from threading import Lock
 
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.file_systems import FileState, FileSystems, UnreadableError
+from lineage_service.tracing.tables.delta_commits import commits_of
 from lineage_service.tracing.tables.delta_log import commit_path
 from lineage_service.tracing.tables.delta_version import delta_version
+from lineage_service.tracing.tables.iceberg_log import iceberg_log
 from lineage_service.tracing.tables.iceberg_version import iceberg_version
 from lineage_service.tracing.tables.native_reads import awaited
+from lineage_service.tracing.tables.table_log import TableLog
 from lineage_service.tracing.tables.table_version import TableVersion, VersionAsked
 
 __all__ = ["DELTA", "ICEBERG", "TableVersions"]
@@ -47,6 +50,22 @@ class TableVersions:
     def of(self, table: str, format: str, check: Check, asked: VersionAsked = _NEWEST) -> TableVersion:
         """Raises NotFoundError, UnavailableError, and what `check` raises."""
         return awaited(partial(self._of, table, format, check, asked), check)
+
+    def log(self, version: TableVersion, format: str, check: Check) -> TableLog:
+        """The versions of its table. Raises NotFoundError, UnavailableError, and what `check` raises."""
+        if format == ICEBERG:
+            return awaited(partial(iceberg_log, self._files, version, check), check)
+        newest = self.of(version.table, format, check)
+        read = {newest.number: newest, version.number: version}
+
+        def of_number(number: int) -> TableVersion:
+            if number not in read:
+                read[number] = self.of(version.table, format, check, VersionAsked(number))
+            return read[number]
+
+        commits = commits_of(self._files, version.table, newest.number, newest.properties, check)
+        is_whole = bool(commits) and commits[0].version == 0
+        return TableLog(commits=commits, number=version.number, is_whole=is_whole, read=of_number)
 
     def _of(self, table: str, format: str, check: Check, asked: VersionAsked) -> TableVersion:
         number = asked.page_of if asked.page_of is not None else asked.number

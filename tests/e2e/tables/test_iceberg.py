@@ -17,11 +17,13 @@ from lineage_service.cli.stores import open_queries
 from lineage_service.conditions.filters import Where
 from lineage_service.dataset_trace import ChosenTrace, chosen_trace
 from lineage_service.errors import NothingMatchesError
+from lineage_service.lineage import RowHistory
 from lineage_service.queries import Queries, RowQuery, TraceQuery
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import open_store
 from lineage_service.tracing.files.decompression import unlimited
 from lineage_service.tracing.files.file_systems import FileSystems
+from lineage_service.tracing.tables.iceberg_metadata import read_metadata
 from lineage_service.tracing.tables.iceberg_version import iceberg_version
 from lineage_service.tracing.tables.table_search import TableSearch, rows_of_file
 from lineage_service.tracing.tables.table_version import VersionAsked
@@ -169,7 +171,7 @@ def changed(files: dict[str, list[Input]]) -> dict[int, tuple[Input, set[Row]]]:
 def test_each_row_is_traced_through_the_statements_that_changed_it(lake: Warehouse, variant: str) -> None:
     files = put(lake.folder, 60)
     application_id = lake.run("iceberg_changes.py", *CHANGES[variant])
-    oracle = changed(files)
+    oracle, table = changed(files), str(lake.folder / "warehouse" / "db" / "t")
     outputs = lines_of(lake.folder / "out")
     rows = {int(columns[0]): tuple(columns) for _, _, columns in outputs}
     assert rows == {key: tuple(map(str, row)) for key, (row, _) in oracle.items()}
@@ -183,6 +185,19 @@ def test_each_row_is_traced_through_the_statements_that_changed_it(lake: Warehou
     }
     with pytest.raises(NothingMatchesError, match="no row fulfils id = 17 in snapshot"):
         rows_behind_table(queries, 17)
+    first = min(read_metadata(FileSystems(), table).snapshots.values(), key=lambda snapshot: snapshot.time)
+    for version, key, expected in (
+        (None, 13, ["inserted", "changed"]),
+        (first.id, 17, ["inserted", "deleted"]),
+    ):
+        history = queries.history(RowQuery(dataset="ice.db.t", where=f"id = {key}", version=version))
+        assert isinstance(history, RowHistory)
+        assert history.complete, history
+        assert history.by == ("row_id" if CHANGES[variant][1] == "3" else "links")
+        changes = [one.change for one in history.versions if one.change != "rewritten"]
+        assert changes == expected
+        assert {one.application_id for one in history.versions if one.change != "deleted"} == {application_id}
+        assert history.versions[0].version_name == str(first.id)
     names = [
         node.name
         for node in queries.graph(application_id).nodes

@@ -18,8 +18,13 @@ from pyiceberg.types import IntegerType, LongType, StringType
 
 from lineage_service.conditions.filters import Where
 from lineage_service.dataset_trace import ChosenTrace, chosen_trace
-from lineage_service.errors import InvalidQueryError, NotFoundError, NothingMatchesError
-from lineage_service.lineage import Choices, Trace
+from lineage_service.errors import (
+    InvalidQueryError,
+    NotFoundError,
+    NothingMatchesError,
+    UnavailableError,
+)
+from lineage_service.lineage import Choices, RowHistory, Trace
 from lineage_service.queries import RowQuery, TraceQuery
 from lineage_service.tracing.files.decompression import unlimited
 from lineage_service.tracing.files.file_systems import FileSystems
@@ -190,6 +195,27 @@ def test_columns_are_those_that_the_snapshot_had(lake: IcebergLake) -> None:
         lake.queries.rows(query)
 
 
+def test_a_column_that_a_file_lacks_has_its_first_default(lake: IcebergLake) -> None:
+    """Format 3 has defaults; PyIceberg writes none of it."""
+    lake.append("first", "t", people(0, 4))
+    path = Path(lake.table("t").metadata_location)
+    metadata = json.loads(path.read_text())
+    [fields] = [schema["fields"] for schema in metadata["schemas"]]
+    for number, (type_, default) in enumerate(
+        (("int", 5), ("date", "2026-03-01"), ("string", "x")), start=90
+    ):
+        fields.append({"id": number, "name": f"c{number}", "type": type_, "initial-default": default})
+    path.write_text(json.dumps(metadata))
+    version = version_of(lake, "t")
+    assert rows_with(version, "c90 = 6 or c91 is null") == ([], 1)
+    rows, _ = rows_with(version, "c90 = 5 and c91 < '2026-03-02' and c92 like 'x%' and id = 2")
+    assert rows == [{"id": 2, "name": "n2", "p": "0", "c90": 5, "c91": "2026-03-01", "c92": "x"}]
+    fields[-1] |= {"type": "binary", "initial-default": "00"}
+    path.write_text(json.dumps(metadata))
+    with pytest.raises(UnavailableError, match="column c92 has a default of type binary"):
+        version_of(lake, "t")
+
+
 def test_partitions_may_change(lake: IcebergLake) -> None:
     lake.append("first", "t", people(0, 6))
     with lake.table("t").update_spec() as update:
@@ -303,6 +329,48 @@ def test_pages_stay_those_of_one_snapshot_and_its_columns(lake: IcebergLake) -> 
     assert [choice.row for choice in (*page.choices, *rest.choices)] == list(range(10))
 
 
+def history(lake: IcebergLake, where: str, version: int | str | None = None) -> RowHistory:
+    answer = lake.queries.history(RowQuery(dataset="db.t", where=where, version=version))
+    assert isinstance(answer, RowHistory), answer
+    return answer
+
+
+def test_the_history_of_a_row_goes_from_snapshot_to_snapshot(lake: IcebergLake) -> None:
+    first = lake.append("loader", "t", people(0, 10), began=1)
+    second = lake.delete_last("cleaner", "t", 9, began=2)
+    [file] = lake.files("t")
+    lake.append("other", "t", people(20, 22), began=3)
+    third = lake.delete_rows("t", {file: [1, 3]})
+    expected = [
+        (1, str(first), "inserted", "append", "loader"),
+        (2, str(second), "rewritten", "overwrite", "cleaner"),
+        (4, str(third), "deleted", "delete", None),
+    ]
+    for version in (first, second):
+        answer = history(lake, "id = 1", version)
+        assert [
+            (one.version, one.version_name, one.change, one.operation, one.application_id)
+            for one in answer.versions
+        ] == expected
+        assert (answer.by, answer.complete, answer.version_name) == ("links", True, str(version))
+    times = [snapshot.timestamp_ms for snapshot in lake.table("t").snapshots()]
+    assert [one.time for one in history(lake, "id = 1", first).versions] == [times[0], times[1], times[3]]
+    [inserted, deleted] = history(lake, "id = 9", first).versions
+    assert (inserted.columns, deleted.change) == ({"id": 9, "name": "n9", "p": "1"}, "deleted")
+
+
+def test_what_a_history_does_not_know_is_said(lake: IcebergLake) -> None:
+    first = lake.append("loader", "t", people(0, 10), began=1)
+    lake.delete_last(None, "t", 9)
+    [said] = history(lake, "id = 1", first).warnings
+    assert "no application that is known made version 2 (overwrite)" in said
+    lake.table("t").maintenance.expire_snapshots().by_id(first).commit()
+    answer = history(lake, "id = 1")
+    assert [(one.version, one.change, one.operation) for one in answer.versions] == [(2, "inserted", "")]
+    assert not answer.complete
+    assert "the log has no commits before version 2" in answer.warnings[0]
+
+
 def test_what_is_wrong_is_one_sentence(lake: IcebergLake) -> None:
     lake.append("first", "t", people(0, 4))
     newest = lake.newest("t")
@@ -312,10 +380,6 @@ def test_what_is_wrong_is_one_sentence(lake: IcebergLake) -> None:
             trace(lake, "id = 1", version=version)
     with pytest.raises(InvalidQueryError, match="there is no column nam: did you mean name"):
         trace(lake, "nam = 'n1'")
-    with pytest.raises(
-        InvalidQueryError, match="a table of Iceberg, and histories are of tables of Delta Lake"
-    ):
-        lake.queries.history(RowQuery(dataset="db.t", where="id = 1"))
     metadata = Path(lake.path("t")) / "metadata"
     metadata.rename(metadata.with_name("elsewhere"))
     with pytest.raises(NotFoundError, match="there is no metadata of an Iceberg table in"):

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.catalog.memory import InMemoryCatalog
+from pyiceberg.expressions import EqualTo
 from pyiceberg.manifest import (
     DataFile,
     DataFileContent,
@@ -57,6 +58,18 @@ class IcebergLake(Lake):
         if application_id is not None:
             new = sorted(self.files(name) - before)
             self.tell_of_write(application_id, began, self.path(name), new, f"db.{name}", "iceberg")
+        return self.newest(name)
+
+    def delete_last(self, application_id: str | None, name: str, id: int, *, began: int = 0) -> int:
+        """The last row of the only file, by a file without it; the snapshot.
+
+        The application has read the file and written the new one. None: another engine did.
+        """
+        [before] = self.files(name)
+        self.table(name).delete(EqualTo("id", id))
+        [after] = self.files(name)
+        if application_id is not None:
+            self.tell_of_rewrite(application_id, began, self.path(name), before, after, "iceberg")
         return self.newest(name)
 
     def newest(self, name: str) -> int:

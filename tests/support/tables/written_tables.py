@@ -159,12 +159,7 @@ class Lake:
             {"add": added},
         )
         if application_id is not None:
-            job = self._job(application_id, began)
-            source = job.node("source", "source", dataset=dataset(self.path(table), "delta"))
-            self._tell_partitions(job, source, [path])
-            sink = job.node("sink", "identity", [source], dataset=dataset(self.path(table), "delta"))
-            self._tell_partitions(job, sink, [f"{self.path(table)}/{name}"])
-            self._run(job, source, sink, [path])
+            self.tell_of_rewrite(application_id, began, self.path(table), path, f"{self.path(table)}/{name}")
         return version
 
     def track_rows(self, table: str, column: str) -> int:
@@ -252,6 +247,17 @@ class Lake:
         sink = job.node("sink", "identity", [source], dataset=about)
         self._tell_partitions(job, sink, files)
         self._run(job, source, sink, files)
+
+    def tell_of_rewrite(
+        self, application_id: str, began: int, path: str, before: str, after: str, format: str = "delta"
+    ) -> None:
+        """An application has made each row of a file of the one of that place in another file."""
+        job = self._job(application_id, began)
+        source = job.node("source", "source", dataset=dataset(path, format))
+        self._tell_partitions(job, source, [before])
+        sink = job.node("sink", "identity", [source], dataset=dataset(path, format))
+        self._tell_partitions(job, sink, [after])
+        self._run(job, source, sink, [after])
 
     def _copies(self, application_id: str, files: Sequence[str]) -> list[str]:
         """Of each file of Parquet one of lines, row by row: the ids."""

@@ -24,8 +24,8 @@ import { type Matches, matchesOf } from "./matches";
 
 /** Rows at which one trace may start. */
 const MOST_STARTS = 10_000;
-/** The format of tables that keep versions. */
-const TABLE = "delta";
+/** The formats of tables that keep versions. */
+const TABLES = new Set(["delta", "iceberg"]);
 
 export interface Finder {
   readonly element: HTMLElement;
@@ -160,7 +160,7 @@ export function makeFinder(context: ViewContext, first: DatasetRoute): Finder {
       dataset = summary;
       columns = namedColumns(summary.schema, summary.partitions, summary.format);
       condition.placeholder = exampleOf(columns);
-      ofTable.hidden = summary.format !== TABLE;
+      ofTable.hidden = !TABLES.has(summary.format);
       replace(
         helps,
         columns.length === 0 && "The columns are not known yet: use the names of the file's own columns. ",
@@ -245,7 +245,7 @@ function rowsTable({ rows, version }: Matches, where: string, about: DatasetSumm
       kind: "narrow",
       cell: (row) => h("a", { href: hrefOf(row), "aria-label": `Trace ${choicePlace(row)}` }, "Trace"),
     },
-    ...(about.format === TABLE ? [historyColumn(about, { where, version: version ?? asked }, rows)] : []),
+    ...(TABLES.has(about.format) ? [historyColumn(about, { where, version: version ?? asked }, rows)] : []),
   ]);
 }
 
@@ -265,7 +265,7 @@ function commandsOf(
     h("summary", {}, "The same as a command"),
     line("the command line", commandLine(dataset, where, version, false)),
     line("the line for curl", curlLine(base, dataset, where, version, false)),
-    format === TABLE && line("the command line of the row's history", historyLine(dataset, where, version)),
+    TABLES.has(format) && line("the command line of the row's history", historyLine(dataset, where, version)),
     isSeveral && [
       h("p", { class: "small soft" }, "For all of these rows:"),
       line("the command line for all", commandLine(dataset, where, version, true)),

@@ -4,6 +4,7 @@ import { stepsOf } from "./changes";
 
 const version = (change: RowVersion["change"], columns: RowVersion["columns"]): RowVersion => ({
   version: 0,
+  version_name: "0",
   time: null,
   change,
   operation: "MERGE",

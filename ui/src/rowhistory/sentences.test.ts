@@ -4,6 +4,7 @@ import { byText, totalText, unknownWriter } from "./sentences";
 
 const version = (fields: Partial<RowVersion> = {}): RowVersion => ({
   version: 3,
+  version_name: "3",
   time: null,
   change: "changed",
   operation: "MERGE",
@@ -24,6 +25,7 @@ const history = (fields: Partial<RowHistory>): RowHistory => ({
   dataset: "/t",
   where: null,
   version: 3,
+  version_name: "3",
   row_id: null,
   by: "links",
   complete: true,
@@ -38,7 +40,7 @@ test("what tells that rows are one row is said", () => {
 });
 
 test("the last version is named", () => {
-  expect(totalText(history({ versions: [version(), version({ change: "deleted", version: 7 })] }))).toBe(
+  expect(totalText(history({ versions: [version(), version({ change: "deleted", version_name: "7" })] }))).toBe(
     "2 versions. The last one, version 7, deleted it",
   );
   expect(totalText(history({}))).toBe("No version is known that inserted, changed or deleted it");

@@ -20,7 +20,7 @@ const DID: { [C in RowVersion["change"]]: string } = {
 export function totalText({ versions }: RowHistory): string {
   const last = versions.at(-1);
   if (last === undefined) return "No version is known that inserted, changed or deleted it";
-  return `${count(versions.length, "version")}. The last one, version ${last.version}, ${DID[last.change]}`;
+  return `${count(versions.length, "version")}. The last one, version ${last.version_name}, ${DID[last.change]}`;
 }
 
 /** Of a version whose writer is no application that is known: the engine. Empty where one is. */

@@ -24,7 +24,7 @@ export const versionTable = (versions: readonly RowVersion[]): HTMLElement =>
     key: ({ version }) => String(version.version),
     opens: true,
     columns: [
-      { name: "Version", kind: "count", cell: ({ version }) => String(version.version) },
+      { name: "Version", kind: "count", cell: ({ version }) => version.version_name },
       {
         name: "When",
         kind: "narrow",

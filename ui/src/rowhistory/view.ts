@@ -73,7 +73,7 @@ function historyOf(history: RowHistory): Child[] {
   const { versions, complete, warnings } = history;
   return [
     h("p", {}, h("strong", {}, totalText(history)), "."),
-    h("p", { class: "soft" }, byText(history), `. It was looked for in version ${history.version}.`),
+    h("p", { class: "soft" }, byText(history), `. It was looked for in version ${history.version_name}.`),
     !complete && notice("caution", "Not complete: there may be more versions of the row than these."),
     warnings.map((warning) => notice("caution", warning)),
     versions.length > 0 && versionTable(versions),
