@@ -59,6 +59,7 @@ class _Delete:
     call_site: str
     transaction: Transaction | None = None
     is_followed: bool = False  # a plan of its own reads the rows that it deletes
+    is_mixed: bool = False  # plans of another one were taken for its own
 
 
 class WholeFileDeletes:
@@ -107,7 +108,10 @@ class WholeFileDeletes:
         if delete is None:
             return
         delete.is_followed |= work.is_of_rows
-        delete.transaction = delete.transaction or work.transaction
+        if delete.transaction is None:
+            delete.transaction = work.transaction
+        elif work.transaction is not None and work.transaction.id != delete.transaction.id:
+            delete.is_mixed = True  # threads of the JVM are not told apart
 
     def _new(self, plan: Plan, statement: str, call_site: str) -> _Delete:
         next_number = self._session.scope.next_number
@@ -117,7 +121,7 @@ class WholeFileDeletes:
         """Is that the number of a DELETE, which has ended? Publishes what it removed. Never raises."""
         with self._lock:
             delete = self._open.pop(number, None)
-        if delete is not None and not delete.is_followed:
+        if delete is not None and (delete.is_mixed or not delete.is_followed):
             self._safely(delete, partial(self._look_up, delete, is_failed=is_failed))
         return delete is not None
 
@@ -148,8 +152,9 @@ class WholeFileDeletes:
         """Raises UnknownRowsError, OSError and what py4j raises."""
         if not int(delete.plan.metrics().apply("numRemovedFiles").value()):
             return
-        if delete.transaction is None:
-            raise UnknownRowsError("its transaction was not seen")
+        if delete.transaction is None or delete.is_mixed:
+            why = "another one ran at the same time" if delete.is_mixed else "its transaction was not seen"
+            raise UnknownRowsError(why)
         if not self._look_in_log(delete) and not is_failed:
             raise UnknownRowsError("its commit was not seen in the log")
 

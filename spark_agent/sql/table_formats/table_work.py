@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-_DELETE_CLASS = "DeleteCommand"
+_DELETE = "DELETE"
 #: Classes of Delta Lake that run a statement -> its name. Of others (`save`, `saveAsTable`, an INSERT) the
 #: name is that of the user's action.
 _STATEMENTS = {
     "MergeIntoCommand": "MERGE",
     "UpdateCommand": "UPDATE",
-    _DELETE_CLASS: "DELETE",
+    "DeleteCommand": _DELETE,
     "OptimizeExecutor": "OPTIMIZE",
 }
 #: (class, method) of Delta Lake that has a plan of rows made.
@@ -30,7 +30,7 @@ _REWRITING = re.compile(r"Spark\w*(?:FileRewriteRunner|DataRewriter)")
 _REWRITE = "rewrite_data_files"
 _GATHERING = ("DeletionVectorBitmapGenerator", "computeResult")
 #: Statements that may delete rows while they write files anew; one that only inserts has a class of its own.
-_DELETING = ("MERGE", "DELETE")
+_DELETING = ("MERGE", _DELETE)
 _INSERTING = "InsertOnlyMergeExecutor"
 
 
@@ -92,12 +92,15 @@ class TableWork:
 
         An UPDATE and a MERGE gather such rows too, and read them again for what they write.
         """
-        return (self.classes[0], self.method) == _GATHERING and self.statement == "DELETE"
+        return (self.classes[0], self.method) == _GATHERING and self.statement == _DELETE
 
     @property
     def is_of_delete(self) -> bool:
-        """Does a DELETE have the plan made, for whatever purpose?"""
-        return _DELETE_CLASS in self.classes
+        """Does a DELETE have the plan made, for whatever purpose?
+
+        Not of files that are compacted once it is committed.
+        """
+        return self.statement == _DELETE
 
     @property
     def may_leave_out(self) -> bool:

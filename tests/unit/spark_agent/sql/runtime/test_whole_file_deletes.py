@@ -76,6 +76,8 @@ def call(method: str = "", *classes: str, transaction: str = "tx") -> PlanningCa
 
 
 SCANNING = call("filesForScan", "DataSkippingReaderBase", "OptimisticTransaction", "DeleteCommand")
+OTHERS = call("writeFiles", "TransactionalWrite", "DeleteCommand", transaction="another")
+COMPACTING = call("writeFiles", "TransactionalWrite", "OptimizeExecutor", "AutoCompact", "DeleteCommand")
 WRITING = call("writeFiles", "TransactionalWrite", "OptimisticTransaction", "DeleteCommand")
 
 
@@ -162,6 +164,13 @@ def test_a_delete_whose_plans_read_rows_is_told_by_these() -> None:
     assert not world.events.events
 
 
+def test_files_that_are_compacted_behind_a_delete_are_none_of_its_rows() -> None:
+    world = World([commit()])
+    world.run(SCANNING, COMPACTING)
+    assert world.deleted == [("DELETE: deleted rows", GONE.format(1))]
+    assert not world.events.gaps
+
+
 def test_a_delete_that_removes_no_file_says_nothing() -> None:
     world = World()
     world.run(SCANNING, numRemovedFiles=0)
@@ -172,13 +181,18 @@ def test_a_delete_that_removes_no_file_says_nothing() -> None:
 
 def test_what_is_not_known_is_a_gap() -> None:
     cases = [
-        ([commit(stats="{}")], SCANNING, "how many rows a.parquet had"),
-        ([commit()], call("x", "Snapshot", "DeleteCommand", transaction=""), "its transaction was not seen"),
-        ([], SCANNING, "its commit was not seen"),
+        ([commit(stats="{}")], [SCANNING], "how many rows a.parquet had"),
+        (
+            [commit()],
+            [call("x", "Snapshot", "DeleteCommand", transaction="")],
+            "its transaction was not seen",
+        ),
+        ([], [SCANNING], "its commit was not seen"),
+        ([commit()], [SCANNING, OTHERS], "another one ran at the same time"),
     ]
-    for commits, plan, why in cases:
+    for commits, plans, why in cases:
         world = World(commits)
-        world.run(plan)
+        world.run(*plans)
         assert world.deleted == []
         [gap] = world.events.gaps
         assert why in gap
