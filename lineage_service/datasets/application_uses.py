@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -112,7 +112,7 @@ class _Reader:
             is_followed=_is_followed(node),
             schema=_schema(node.get("schema")),
             partitions=dataset.partitions,
-            aliases=tuple(symlink.name for symlink in dataset.symlinks),
+            aliases=tuple(_aliases(node, dataset)),
             behind=tuple(sorted(self._upstream.sources(number).items())) if is_write else (),
         )
 
@@ -143,6 +143,15 @@ def _made(node: Event) -> tuple[str, ...]:
     """The version of a dataset that a sink made."""
     said = node["dataset"]
     return tuple(str(said.get(name) or "") for name in ("namespace", "name", "version"))
+
+
+def _aliases(node: Event, dataset: Dataset) -> Iterator[str]:
+    """Its names in catalogs; also with the name of the catalog, where the operation is described by that."""
+    described = str(node.get("description") or "")
+    for symlink in dataset.symlinks:
+        yield symlink.name
+        if "." in symlink.name and described.endswith(f".{symlink.name}") and "/" not in described:
+            yield described
 
 
 def _is_followed(node: Event) -> bool:

@@ -94,11 +94,17 @@ def _ending(entries: Iterable[Entry], name: str) -> list[Entry]:
 
 
 def _in_catalog(entries: Iterable[Entry], name: str) -> list[Entry]:
-    """Those with an alias that a catalog's name stands before: agents leave it out."""
+    """Those with an alias that a catalog's name stands before: agents may leave it out.
+
+    Not those of which another catalog is known.
+    """
+    table = _CATALOG.sub("", name, count=1)
     return [
         entry
         for entry in entries
-        if any("." in alias and _CATALOG.sub("", name, count=1) == alias for alias in entry.aliases)
+        if "." in table
+        and table in entry.aliases
+        and not any(alias.endswith(f".{table}") for alias in entry.aliases)
     ]
 
 

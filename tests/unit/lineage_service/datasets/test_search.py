@@ -57,6 +57,24 @@ def test_several_matches_are_listed() -> None:
     assert str(error.value) == "'monthly' may be any of several datasets: /data/monthly, /old/monthly"
 
 
+def in_catalog(name: str, place: str, warehouse: str) -> Job:
+    job = Job(name, name)
+    aliases = [{"namespace": f"file:{warehouse}", "name": "db.t"}]
+    job.write("", dataset=dataset(place, "iceberg", symlinks=aliases), description=f"{name}.db.t")
+    return job
+
+
+def test_tables_of_two_catalogs_are_told_apart() -> None:
+    a, b = in_catalog("a", "/a/db/t", "/a"), in_catalog("b", "/b/db/t", "/b")
+    assert dataset_named(catalogue(a, b), "a.db.t").path == "/a/db/t"
+    assert dataset_named(catalogue(a, b), "b.db.t").path == "/b/db/t"
+    with pytest.raises(InvalidQueryError, match=r"'db\.t' may be any of several datasets: /a/db/t, /b/db/t"):
+        dataset_named(catalogue(a, b), "db.t")
+    assert dataset_named(catalogue(a), "db.t").path == "/a/db/t"
+    with pytest.raises(UnknownDatasetError, match=r"no application wrote or read a dataset 'b\.db\.t'"):
+        dataset_named(catalogue(a), "b.db.t")
+
+
 def test_more_matches_than_a_sentence_holds_are_counted() -> None:
     job = Job("app")
     for number in range(12):
