@@ -204,7 +204,8 @@ class Queries:
         is_giving = not is_deleting and commands.is_giving(self._catalyst, plan, kind)
         if is_giving:
             query, into_command = commands.query_of_function(self._catalyst, plan)
-        is_run = call.gives_no_result or into_command is not None
+        is_writing = call.work is not None and call.work.is_writing  # also rows that need no job
+        is_run = call.gives_no_result or into_command is not None or is_writing
         if query is None or self._is_left_out(query) or not (is_run or self._needs_job(query)):
             return None
         name, call_site = self._callers.action(call.method, call.thread)

@@ -19,6 +19,7 @@ from spark_agent.sql.types import Plan
 
 SAVING = "SaveIntoDataSourceCommand"
 CREATING = "CreateDataSourceTableAsSelectCommand"
+_OF_DELTA = "org.apache.spark.sql.delta."
 _OF_VERSION_1 = "org.apache.spark.sql.connector.write.V1Write"
 #: Saves that are remembered at once. Of older ones nobody waits for the query any more.
 _MOST = 1_000
@@ -37,11 +38,11 @@ def is_left_to_source(command: Plan, kind: str, gateway: Any) -> bool:
 
 
 def _is_of_delta(command: Plan, kind: str) -> bool:
-    """By the class of what is written to."""
+    """By the package of what is written to: a source, a table, or one that is staged (`replaceWhere`)."""
     to = command.dataSource() if kind == SAVING else command.table()
     if kind != SAVING and tables.class_name(to) == "DataSourceV2Relation":
         to = to.table()
-    return tables.class_name(to).startswith("Delta")
+    return str(to.getClass().getName()).startswith(_OF_DELTA)
 
 
 @dataclass

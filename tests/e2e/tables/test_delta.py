@@ -168,6 +168,23 @@ def assert_histories(queries: Queries, table: str, states: list[Table]) -> None:
         assert history.complete, history
 
 
+def test_rows_are_followed_however_a_table_is_written(lake: Lake) -> None:
+    """A row ends at the row of the input with its id; ids from 70 on are not of the input."""
+    (lake.folder / "rows.csv").write_text("".join(f"{row},{1 + row % 2}\n" for row in range(8)))
+    application_id = lake.run("delta_writes.py")
+    queries = open_queries(Settings())
+    folders = sorted((lake.folder / "out").iterdir())
+    assert len(folders) == 22
+    for folder in folders:
+        for path, row, (number, _) in out_rows(folder):
+            behind = rows_behind(queries, application_id, path, row)
+            wanted = {("rows.csv", int(number))} if int(number) < 70 else set()
+            assert {of_file for of_file in behind if of_file[0] == "rows.csv"} == wanted, (
+                folder.name,
+                number,
+            )
+
+
 def test_an_old_version_that_another_job_reads_is_linked_with_the_job_that_wrote_it(lake: Lake) -> None:
     files = put(lake.folder)
     lake.run("delta_statements.py", *VARIANTS["partitioned"])
