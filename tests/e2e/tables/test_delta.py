@@ -25,7 +25,8 @@ from lineage_service.tracing.files.file_systems import FileSystems
 from lineage_service.tracing.tables.delta_version import delta_version
 from lineage_service.tracing.tables.table_version import VersionAsked
 from tests.support.tables.delta_logs import lasting_log
-from tests.support.tables.lake import Lake, Row, inputs_of, new_lake, out_rows, rows_behind
+from tests.support.tables.lake import Lake, inputs_of, new_lake, rows_behind
+from tests.support.tables.traced_rows import Row, out_rows
 
 # The first waits for an installation.
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1800)]

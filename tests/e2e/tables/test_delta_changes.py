@@ -20,7 +20,8 @@ from lineage_service.queries import Queries, TraceQuery
 from lineage_service.settings import Settings
 from tests.support.tables.delta_logs import lasting_log
 from tests.support.tables.delta_oracle import Changes, Origin
-from tests.support.tables.lake import Lake, new_lake, out_rows, rows_behind
+from tests.support.tables.lake import Lake, new_lake, rows_behind
+from tests.support.tables.traced_rows import out_rows
 
 # The first waits for an installation.
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1800)]

@@ -28,7 +28,8 @@ from lineage_service.tracing.tables.iceberg_version import iceberg_version
 from lineage_service.tracing.tables.table_search import TableSearch, rows_of_file
 from lineage_service.tracing.tables.table_version import VersionAsked
 from spark_agent import contract
-from tests.support.tables.warehouse import Row, Warehouse, lines_of, rows_behind, warehouse
+from tests.support.tables.traced_rows import Row, input_rows, out_rows
+from tests.support.tables.warehouse import Warehouse, rows_behind, warehouse
 
 # The first waits for an installation.
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1800)]
@@ -93,7 +94,7 @@ def expect_traces(
     application_id: str, folder: Path, oracle: dict[int, tuple[Input, Row]], step: int = 1
 ) -> None:
     """Each row of an output is the one that the oracle has, and is traced to that row."""
-    outputs = lines_of(folder)
+    outputs = out_rows(folder)
     rows = {int(columns[0]): tuple(columns) for _, _, columns in outputs}
     assert rows == {key: tuple(map(str, row)) for key, (row, _) in oracle.items()}
     queries = open_queries(Settings())
@@ -172,7 +173,7 @@ def test_each_row_is_traced_through_the_statements_that_changed_it(lake: Warehou
     files = put(lake.folder, 60)
     application_id = lake.run("iceberg_changes.py", *CHANGES[variant])
     oracle, table = changed(files), str(lake.folder / "warehouse" / "db" / "t")
-    outputs = lines_of(lake.folder / "out")
+    outputs = out_rows(lake.folder / "out")
     rows = {int(columns[0]): tuple(columns) for _, _, columns in outputs}
     assert rows == {key: tuple(map(str, row)) for key, (row, _) in oracle.items()}
     queries = open_queries(Settings())
@@ -214,12 +215,7 @@ def rows_behind_table(queries: Queries, key: int) -> set[Row]:
     assert isinstance(start, ChosenTrace), start
     trace = queries.trace(start.application_id, start.query)
     assert trace.complete, trace
-    return {
-        (Path(record.source.path).name, record.source.row)
-        for node in trace.nodes
-        for record in node.records
-        if record.source is not None and record.source.path.endswith(".csv") and node.kind == "source"
-    }
+    return input_rows(trace)
 
 
 def test_statements_make_of_a_table_what_they_make_without_lineage(lake: Warehouse) -> None:

@@ -15,11 +15,10 @@ from lineage_service.queries import Queries, TraceQuery
 from scripts.environment import ROOT
 from scripts.pyspark_versions import environment
 from scripts.table_jars import jars_of
+from tests.support.tables.traced_rows import Row, input_rows
 
 SUPPORT = ROOT / "tests" / "support" / "tables"
 LOCK = SUPPORT / "delta-4.1.lock"
-Row = tuple[str, int]
-"""(name of a file, row in it)."""
 
 
 @dataclass
@@ -95,15 +94,6 @@ def new_lake(tmp_path: Path, kafka: Any, set_variable: Callable[[str, str], None
     return Lake(folder, conf, environment("4.1.4"))
 
 
-def out_rows(folder: Path) -> list[tuple[Path, int, list[str]]]:
-    """(file, row, columns) of the rows of a folder of CSV."""
-    return [
-        (path, row, line.split(","))
-        for path in sorted(folder.glob("part-*.csv"))
-        for row, line in enumerate(path.read_text().splitlines())
-    ]
-
-
 def rows_behind(queries: Queries, application_id: str, path: Path, row: int) -> set[Row]:
     """The rows of the inputs that a row of an output is traced to; the trace is exact and complete."""
     return inputs_of(queries, application_id, TraceQuery(direction="backward", path=str(path), row=row))
@@ -114,9 +104,4 @@ def inputs_of(queries: Queries, application_id: str, query: TraceQuery) -> set[R
     trace = queries.trace(application_id, replace(query, limit=1000))
     assert trace.complete, trace
     assert trace.exact, trace
-    return {
-        (Path(record.source.path).name, record.source.row)
-        for node in trace.nodes
-        for record in node.records
-        if record.source is not None and record.source.path.endswith(".csv") and node.kind == "source"
-    }
+    return input_rows(trace)

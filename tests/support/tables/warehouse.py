@@ -15,11 +15,10 @@ from lineage_service.queries import Queries, TraceQuery
 from scripts.environment import ROOT
 from scripts.pyspark_versions import environment
 from scripts.table_jars import jars_of
+from tests.support.tables.traced_rows import Row, input_rows
 
 SUPPORT = ROOT / "tests" / "support" / "tables"
 LOCK = SUPPORT / "iceberg-4.1.lock"
-Row = tuple[str, int]
-"""(name of a file, row in it)."""
 
 
 @dataclass
@@ -97,15 +96,6 @@ def warehouse(folder: Path, kafka: Any, set_variable: Callable[[str, str], None]
     return Warehouse(lake, conf, environment("4.1.4"))
 
 
-def lines_of(folder: Path) -> list[tuple[Path, int, list[str]]]:
-    """(file, row, columns) of the rows of a folder of CSV."""
-    return [
-        (path, row, line.split(","))
-        for path in sorted(folder.glob("part-*.csv"))
-        for row, line in enumerate(path.read_text().splitlines())
-    ]
-
-
 def rows_behind(queries: Queries, application_id: str, path: Path, row: int) -> set[Row]:
     """The rows of the inputs that a row of an output is traced to; the trace is exact and complete."""
     trace = queries.trace(
@@ -113,9 +103,4 @@ def rows_behind(queries: Queries, application_id: str, path: Path, row: int) -> 
     )
     assert trace.complete, trace
     assert trace.exact, trace
-    return {
-        (Path(record.source.path).name, record.source.row)
-        for node in trace.nodes
-        for record in node.records
-        if record.source is not None and record.source.path.endswith(".csv") and node.kind == "source"
-    }
+    return input_rows(trace)
