@@ -20,6 +20,7 @@ import {
   type Suggestions,
   suggestionsAt,
 } from "./conditions";
+import { conditionField, versionField } from "./fields";
 import { type Matches, matchesOf } from "./matches";
 
 /** Rows at which one trace may start. */
@@ -42,17 +43,8 @@ export function makeFinder(context: ViewContext, first: DatasetRoute): Finder {
   let columns: Suggestion[] = [];
   let asking = new AbortController();
   let asked = "";
-  const condition = h("input", {
-    name: "where",
-    type: "text",
-    class: "code",
-    size: 70,
-    spellcheck: "false",
-    autocomplete: "off",
-    autocapitalize: "off",
-    "aria-describedby": "where-help",
-  });
-  const version = h("input", { name: "version", type: "text", inputmode: "numeric", size: 8, placeholder: "newest" });
+  const condition = conditionField({ "aria-describedby": "where-help" });
+  const version = versionField();
   const ofTable = h("label", { hidden: true }, h("span", {}, "In version"), version);
   const helps = h("p", { class: "small soft", id: "where-help" });
   const suggested = h("div", { class: "suggestions", role: "group", "aria-label": "What may come next" });

@@ -4,6 +4,7 @@ import "./rowhistory.css";
 import type { Choices, Column, RowHistory } from "../api";
 import { type Client, isAbort, Problem } from "../client";
 import { choiceTable, historyColumn } from "../datasets/choices";
+import { conditionField, versionField } from "../datasets/fields";
 import { type Child, h, replace } from "../dom";
 import { count, number } from "../format";
 import { datasetHref, historyHref, type HistoryRoute, queryOf } from "../route";
@@ -110,17 +111,8 @@ function choicesOf(answer: Choices, schema: readonly Column[], { dataset, query 
 
 /** Which row, and in which version it is looked for. */
 function makeForm(search: (query: URLSearchParams) => void) {
-  const condition = h("input", {
-    name: "where",
-    type: "text",
-    class: "code",
-    size: 70,
-    spellcheck: "false",
-    autocomplete: "off",
-    autocapitalize: "off",
-    placeholder: "id = 42",
-  });
-  const version = h("input", { name: "version", type: "text", inputmode: "numeric", size: 8, placeholder: "newest" });
+  const condition = conditionField({ placeholder: "id = 42" });
+  const version = versionField();
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     search(queryOf({ where: condition.value.trim(), version: version.value.trim() }));
