@@ -53,6 +53,7 @@ class Catalyst:
         self.functions = PythonFunctions(java)
         self.iceberg = IcebergPlans(jvm, java)
         self.row_operations = java.row_operations  # what statements of tables do with rows
+        self.merge_instructions = java.merge_instructions
         catalyst = jvm.org.apache.spark.sql.catalyst
         expressions, plans = catalyst.expressions, catalyst.plans.logical
         self.none = singleton(jvm.scala, "None")
@@ -62,6 +63,7 @@ class Catalyst:
         self._repartition = plans.RepartitionByExpression
         self._join = plans.Join
         self._inner = singleton(catalyst.plans, "Inner")
+        self._existence = catalyst.plans.ExistenceJoin
         self._not = expressions.Not
         self._at_least = expressions.GreaterThanOrEqual
         self._if = expressions.If
@@ -427,13 +429,17 @@ class Catalyst:
         of_copies: list[Expression],
         output: list[Expression],
         child: Plan,
+        *,
+        has_operations: bool = False,
     ) -> Plan:
         """`plan`, a MergeRows, over another child, whose `columns` each of its rows has, as its `output`.
 
-        A row that is only copied has `of_copies` in their place.
+        A row that is only copied has `of_copies` in their place. With `has_operations` each row says behind
+        them what is done with it, and rows that are deleted come, too: see MergeInstructions.java.
         """
         lists = map(self._java.java_list, (columns, of_copies, output))
-        return self._builder.mergeRows(plan, *lists, child)
+        instructions = self._java.merge_instructions
+        return (instructions.withOperations if has_operations else instructions.withIds)(plan, *lists, child)
 
     def window(self, plan: Plan, more: list[Expression], child: Plan) -> Plan:
         """`plan`, a Window, with more functions over another child."""
@@ -467,6 +473,12 @@ class Catalyst:
     def inner_join(self, left: Plan, right: Plan, join: Plan) -> Plan:
         """By the condition and the hints of another join."""
         return self._join(left, right, self._inner, join.condition(), join.hint())
+
+    def existence_filter(self, join: Plan, *, is_kept: bool) -> Plan:
+        """What a semi-join or an anti-join does, as a filter that keeps rows with a match, or without one."""
+        exists = self.alias(self.true, "exists").toAttribute()
+        joined = self._join(join.left(), join.right(), self._existence(exists), join.condition(), join.hint())
+        return self.filter(exists if is_kept else self._not(exists), joined)
 
     def without_rows(self, tapped: Plan) -> Plan:
         """What a Filter of a tap does, and none of its rows."""

@@ -34,6 +34,10 @@ class IcebergPlans:
         """Of a command that writes data files: see IcebergWrite.java. None of others."""
         return self._java.iceberg_writes.of(command)
 
+    def delete(self, command: Plan) -> Any:
+        """Of a command that only removes whole files: see IcebergDelete.java. None of another table."""
+        return self._java.iceberg_deletes.of(command)
+
     def function(self, name: str, arguments: list[Expression]) -> Expression:
         """A function of Iceberg's catalogs over these. Raises what py4j raises where there is none."""
         schema = self._jvm.org.apache.spark.sql.types.StructType()

@@ -52,8 +52,10 @@ _CLASSES = {
         "CallSites",
         "CorrelatedSubqueries",
         "DeletionVectors",
+        "IcebergDelete",
         "IcebergScans",
         "IcebergWrite",
+        "MergeInstructions",
         "QueryEndListener",
         "RowOperations",
         "TableKeys",
@@ -78,7 +80,7 @@ class Jvm:
     `manifests` is registered with the context: tasks' manifests arrive there, and what tasks that failed
     report; `manifests.poll(ms)` takes one.
     `plan_reader` says what is in plans, `plan_builder` makes them, `windows` does both of windows.
-    `iceberg_scans` and `iceberg_writes` know tables of Iceberg.
+    `iceberg_scans`, `iceberg_writes` and `iceberg_deletes` know tables of Iceberg.
     """
 
     def __init__(self, context: Any, classes: SimpleNamespace) -> None:
@@ -94,8 +96,10 @@ class Jvm:
         self.windows = classes.WindowFunctions()
         self.picking_functions = classes.PickingFunctions()
         self.row_operations = classes.RowOperations()
+        self.merge_instructions = classes.MergeInstructions()
         self.correlated = classes.CorrelatedSubqueries
         self.iceberg_scans, self.iceberg_writes = classes.IcebergScans(), classes.IcebergWrite
+        self.iceberg_deletes = classes.IcebergDelete
         self.python_functions = classes.PythonFunctions()
         self.call_sites = classes.CallSites
         self.table_keys = classes.TableKeys()

@@ -17,6 +17,7 @@ from spark_agent.sql.rewrite.plan_nodes import PlanNode, publish
 from spark_agent.sql.runtime.failed_tasks import FailedTasks
 from spark_agent.sql.runtime.file_partitions import FilePartitions
 from spark_agent.sql.runtime.fits import Fits
+from spark_agent.sql.runtime.iceberg_deletes import IcebergDeletes
 from spark_agent.sql.runtime.rdd_boundary import RddBoundary
 from spark_agent.sql.runtime.re_executions import ReExecutions
 from spark_agent.sql.runtime.whole_file_deletes import WholeFileDeletes
@@ -42,8 +43,10 @@ class Executions:
         rdd_boundary: RddBoundary,
         fits: Fits,
         deletes: WholeFileDeletes,
+        iceberg_deletes: IcebergDeletes,
     ) -> None:
         self._session, self._fits, self._deletes = session, fits, deletes
+        self._iceberg_deletes = iceberg_deletes
         self._re_executions, self._rdd_boundary = re_executions, rdd_boundary
         self._partitions = FilePartitions(session.events.emit)
         self._failed_tasks = FailedTasks(session.events.emit, session.settings, self._partitions.has_files)
@@ -84,6 +87,8 @@ class Executions:
         for node in nodes:
             if self._deletes.ends(node, is_failed=is_failed):
                 continue
+            if self._iceberg_deletes.ends(node, is_failed=is_failed):
+                continue
             self._re_executions.end(node, name, is_failed=is_failed)
             self._end_sink(node, is_failed=is_failed, error=error)
             self._partitions.publish(node, self._outputs.end(node, is_failed=is_failed))
@@ -118,6 +123,7 @@ class Executions:
         self._re_executions.end_all()
         self._fits.end_all()
         self._deletes.end_all()
+        self._iceberg_deletes.end_all()
         self._rdd_boundary.describe()
         self._end_commits()
 

@@ -29,20 +29,30 @@ from spark_agent.sql.rewrite.plan_nodes import PlanNode, PlanNodes, UncoveredErr
 from spark_agent.sql.rewrite.plan_walk import Rewritten, Walk
 from spark_agent.sql.rewrite.row_paths import ROW_PYTHON
 from spark_agent.sql.rewrite.taps import TapFactory
-from spark_agent.sql.runtime import dataframe_call_sites, function_calls, saves, whole_file_deletes
+from spark_agent.sql.runtime import (
+    dataframe_call_sites,
+    function_calls,
+    iceberg_deletes,
+    saves,
+    whole_file_deletes,
+)
 from spark_agent.sql.runtime.coarse_queries import CoarseQueries
 from spark_agent.sql.runtime.executions import Executions
 from spark_agent.sql.runtime.fits import Fits
+from spark_agent.sql.runtime.iceberg_deletes import IcebergDeletes
 from spark_agent.sql.runtime.jvm_events import JvmEvents
 from spark_agent.sql.runtime.persisted_nodes import PersistedNodes
 from spark_agent.sql.runtime.planned_query import PlannedQuery, PlanningCall
 from spark_agent.sql.runtime.rdd_boundary import RddBoundary
 from spark_agent.sql.runtime.re_executions import ReExecutions, upper_bound_reason
+from spark_agent.sql.runtime.removed_rows import RemovedRows
 from spark_agent.sql.runtime.reruns import Reruns
 from spark_agent.sql.runtime.saves import Saves
 from spark_agent.sql.runtime.whole_file_deletes import WholeFileDeletes
-from spark_agent.sql.table_formats import delta_outputs, iceberg_outputs, row_operations
+from spark_agent.sql.table_formats import delta_outputs, iceberg_outputs, row_level_commands, row_operations
+from spark_agent.sql.table_formats.iceberg_outputs import IcebergOutput
 from spark_agent.sql.table_formats.log_files import LogFiles
+from spark_agent.sql.table_formats.row_level_commands import RowLevelCommand
 from spark_agent.sql.table_formats.row_operations import StatementPlan, StatementRows
 from spark_agent.sql.tables import TABLE_WRITES, Endpoint
 from spark_agent.sql.types import Expression, Plan
@@ -90,11 +100,18 @@ class Queries:
         self._taps = TapFactory(session, jvm)
         self._saves = Saves(self._catalyst)
         self._log_files = LogFiles(session.context)
+        removed_rows = RemovedRows(session, coarse_queries)
         self._deletes = WholeFileDeletes(
-            session, self._catalyst, coarse_queries, jvm.deletion_vectors, self._log_files.read
+            session, self._catalyst, removed_rows, jvm.deletion_vectors, self._log_files.read
         )
+        self._iceberg_deletes = IcebergDeletes(session, self._catalyst, removed_rows)
         self._executions = Executions(
-            session, self._re_executions, self._rdd_boundary, self._fits, self._deletes
+            session,
+            self._re_executions,
+            self._rdd_boundary,
+            self._fits,
+            self._deletes,
+            self._iceberg_deletes,
         )
         self._jvm_events = JvmEvents(jvm.manifests, self._executions, events.gap)
         self._lazy_queries = LazyQueries(self._catalyst, session.context._jvm)
@@ -170,11 +187,8 @@ class Queries:
         kind = self._catalyst.kind(plan)
         if kind == row_operations.UPDATING:
             self._updates[call.thread] = plan
-        site = partial(self._callers.action, call.method, call.thread)
-        self._deletes.see(plan, call, lambda: site().site)
-        if kind in whole_file_deletes.STATEMENTS:
-            self._jvm.mark(plan, self._deletes.begin(plan, kind, call, site().site))
-        if not call.is_captured or plan.isStreaming() or self.asked.is_asked(plan):
+        is_removing = self._begin_removal(plan, kind, call)
+        if is_removing or not call.is_captured or plan.isStreaming() or self.asked.is_asked(plan):
             return None
         if inserts := commands.several(self._catalyst, plan, kind):
             pairs = [(insert, self._rewritten(insert, call)) for insert in inserts]
@@ -193,6 +207,23 @@ class Queries:
             self._lazy_queries.remember(number, plan, planned.query)
             return None
         return self._captured(planned, rerun)
+
+    def _begin_removal(self, plan: Plan, kind: str, call: PlanningCall) -> bool:
+        """Tell of a plan those who look out for statements that remove whole files.
+
+        Is it one that does nothing else, without a plan that reads rows?
+        """
+        site = partial(self._callers.action, call.method, call.thread)
+        self._deletes.see(plan, call, lambda: site().site)
+        self._iceberg_deletes.see(call)
+        if kind in whole_file_deletes.STATEMENTS:
+            self._jvm.mark(plan, self._deletes.begin(plan, kind, call, site().site))
+        if kind not in iceberg_deletes.STATEMENTS or not call.is_captured:
+            return False
+        number = self._iceberg_deletes.begin(plan, kind, call, site().site)
+        if number is not None:
+            self._jvm.mark(plan, number)
+        return number is not None
 
     def _planned(self, plan: Plan, kind: str, call: PlanningCall) -> PlannedQuery | None:
         """None of a plan that is no query, or one that is of no interest."""
@@ -223,7 +254,7 @@ class Queries:
             output=output,
             endpoint=endpoint,
             is_given=is_giving and endpoint is None,
-            deletion=self._deletion(query, call),
+            deletion=self._deletion(plan, kind, query, call, output),
             site=self._site(call) if call.is_kept else None,
             schema=None
             if call.gives_no_result or output is not None
@@ -249,8 +280,13 @@ class Queries:
             self._session.events.gap(f"which files of a table of Iceberg were written is not known ({error})")
             return iceberg_outputs.of_unknown(self._catalyst, plan, kind, query)
 
-    def _deletion(self, query: Plan, call: PlanningCall) -> outputs.Output | None:
+    def _deletion(
+        self, plan: Plan, kind: str, query: Plan, call: PlanningCall, output: outputs.Output | None
+    ) -> outputs.Output | None:
         """Where rows of a plan go that its statement leaves out, if it is one that may delete rows."""
+        if isinstance(output, IcebergOutput):
+            is_deleting = row_level_commands.may_leave_out(plan, kind)
+            return iceberg_outputs.of_deletion(output) if is_deleting else None
         if call.work is None or not call.work.may_leave_out:
             return None
         return delta_outputs.of_deletion(self._catalyst, call.work, query, self._log_files.read)
@@ -368,6 +404,12 @@ class Queries:
     def _rows(self, walk: Walk, query: Plan, planned: PlannedQuery) -> StatementRows:
         """The rows of a query, and those that its statement deletes, if it is one that may."""
         work, gone = planned.call.work, planned.deletion
+        sink = {} if gone is None else {"description": gone.label or gone.path, "dataset": gone.dataset}
+        if isinstance(planned.output, IcebergOutput):
+            command = RowLevelCommand.of(self._catalyst, planned.plan, sink)
+            if command is not None:
+                return command.rewritten(walk, query)
+            return StatementRows(walk.rewrite(query), default=None if work is None else work.written_as)
         if work is None or work.statement is None or not work.is_writing:
             return StatementRows(walk.rewrite(query))
         if work.statement == "UPDATE" and planned.call.thread in self._updates:
@@ -376,7 +418,6 @@ class Queries:
             return row_operations.rows_of_update(walk, query, condition)
         if gone is None:
             return StatementRows(walk.rewrite(query), default=work.written_as)
-        sink = {"description": gone.path, "dataset": gone.dataset}
         return StatementPlan.of(self._catalyst, work.statement, query, sink).rewritten(walk, query)
 
     def _in_order(self, rows: Rewritten, output: outputs.Output | None) -> Rewritten:

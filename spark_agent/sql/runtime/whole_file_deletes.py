@@ -9,34 +9,28 @@ published as a query that was not followed.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from spark_agent import contract
 from spark_agent.delivery.log import logger
 from spark_agent.driver import partitions
 from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.py4j_errors import in_short
-from spark_agent.sql.rewrite.plan_nodes import PlanNode, publish
-from spark_agent.sql.runtime.coarse_queries import CoarseQueries
-from spark_agent.sql.runtime.file_partitions import FilePartitions
 from spark_agent.sql.runtime.planned_query import PlanningCall
+from spark_agent.sql.runtime.removed_rows import Removal, RemovedRows
 from spark_agent.sql.table_formats import delta_log, delta_outputs, whole_files
 from spark_agent.sql.table_formats.delta_log import Commit, CommitMark, ReadText, RemovedFile
-from spark_agent.sql.table_formats.row_operations import deleted_by, sink_name
 from spark_agent.sql.table_formats.table_work import Transaction
-from spark_agent.sql.table_formats.whole_files import Partition, UnknownRowsError
-from spark_agent.sql.tables import Endpoint
+from spark_agent.sql.table_formats.whole_files import UnknownRowsError
 from spark_agent.sql.types import Plan
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session
 
-_DELETE, _FILES = "DELETE", "whole files"
+_DELETE = "DELETE"
 #: Commands of Delta Lake -> the statements that may remove whole files without a plan that reads rows.
 STATEMENTS = {"DeleteCommand": _DELETE, "TruncateDeltaTableCommand": delta_log.TRUNCATE}
 #: What a TRUNCATE counts.
@@ -47,16 +41,13 @@ _MOST_VECTORS, _MOST_RUNS = 500, 10_000
 
 @dataclass(eq=False)
 class _Delete:
-    """One that runs. `source` and `sink` are the nodes that it gets if nothing else tells of its rows.
+    """One that runs. `removal` has the nodes that it gets if nothing else tells of its rows.
 
     `plan` is its command, or that of a query of a write that deletes first.
     """
 
     plan: Plan
-    statement: str
-    source: int
-    sink: int
-    call_site: str
+    removal: Removal
     transaction: Transaction | None = None
     is_followed: bool = False  # a plan of its own reads the rows that it deletes
     is_mixed: bool = False  # plans of another one were taken for its own
@@ -69,14 +60,13 @@ class WholeFileDeletes:
         self,
         session: Session,
         catalyst: Catalyst,
-        coarse_queries: CoarseQueries,
+        rows: RemovedRows,
         vectors: Any,
         read: ReadText,
     ) -> None:
         """`vectors` is DeletionVectors of the JVM; `read` reads a file of a log."""
-        self._session, self._catalyst, self._coarse_queries = session, catalyst, coarse_queries
+        self._session, self._catalyst, self._rows = session, catalyst, rows
         self._vectors, self._read = vectors, read
-        self._partitions = FilePartitions(session.events.emit)
         self._lock = threading.Lock()
         self._running: dict[int | None, _Delete] = {}  # by the thread of the JVM
         self._open: dict[int, _Delete] = {}  # by their sinks
@@ -85,14 +75,14 @@ class WholeFileDeletes:
     def begin(self, command: Plan, kind: str, call: PlanningCall, call_site: str) -> int:
         """A DELETE or a TRUNCATE is about to run. The number by which its end is to be reported."""
         delete = self._new(command, STATEMENTS[kind], call_site)
-        if delete.statement == delta_log.TRUNCATE:
+        if delete.removal.statement == delta_log.TRUNCATE:
             try:
                 delete.transaction = delta_outputs.of_truncate(self._catalyst, command)
             except Exception:  # noqa: BLE001 - another Delta Lake; its end says that nothing is known
                 logger.debug("the table of a TRUNCATE is not known", exc_info=True)
         with self._lock:
-            self._running[call.thread] = self._open[delete.sink] = delete
-        return delete.sink
+            self._running[call.thread] = self._open[delete.removal.sink] = delete
+        return delete.removal.sink
 
     def see(self, plan: Plan, call: PlanningCall, site: Callable[[], str]) -> None:
         """A plan is made: it may be one of a DELETE in this thread, or of a write that deletes first."""
@@ -114,8 +104,7 @@ class WholeFileDeletes:
             delete.is_mixed = True  # threads of the JVM are not told apart
 
     def _new(self, plan: Plan, statement: str, call_site: str) -> _Delete:
-        next_number = self._session.scope.next_number
-        return _Delete(plan, statement, next_number(), next_number(), call_site)
+        return _Delete(plan, self._rows.removal(statement, call_site))
 
     def ends(self, number: int, *, is_failed: bool = False) -> bool:
         """Is that the number of a DELETE, which has ended? Publishes what it removed. Never raises."""
@@ -183,8 +172,7 @@ class WholeFileDeletes:
             commit.removed, partial(self._deleted_before, table), partial(_described, table)
         )
         if removed:
-            self._publish_nodes(delete, table, dataset, str(commit.version))
-            self._publish_rows(delete, removed)
+            self._rows.publish(delete.removal, table, dataset, str(commit.version), removed)
 
     def _deleted_before(self, table: str, file: RemovedFile) -> whole_files.Runs:
         vector = file.vector or {}
@@ -203,70 +191,15 @@ class WholeFileDeletes:
             raise UnknownRowsError(f"too many pieces of {file.path} were deleted before")
         return whole_files.parse_runs(str(runs))
 
-    def _publish_nodes(self, delete: _Delete, path: str, dataset: dict[str, Any], version: str) -> None:
-        source = PlanNode(
-            delete.source,
-            _FILES,
-            path,
-            kind="source",
-            relation=contract.SOURCE,
-            call_site=delete.call_site,
-            dataset=dataset,
-        )
-        sink = PlanNode(
-            delete.sink,
-            sink_name(delete.statement),
-            path,
-            kind="sink",
-            relation=contract.IDENTITY,
-            reason=deleted_by(str(dataset["name"]), version),
-            call_site=delete.call_site,
-            dataset={**dataset, "operation": "delete", "version": version},
-            parents=[delete.source],
-        )
-        publish(self._session.events.emit, [source, sink])
-
-    def _publish_rows(self, delete: _Delete, removed: list[Partition]) -> None:
-        events = self._session.events
-        self._partitions.publish(
-            delete.source,
-            [{"split": split, "parts": list(partition.parts)} for split, partition in enumerate(removed)],
-        )
-        for split, partition in enumerate(removed):
-            events.publish_manifest(
-                {
-                    "run": int.from_bytes(os.urandom(8), "little") % (contract.MAX_RUN - 1) + 1,
-                    "split": split,
-                    "attempt": 0,
-                    "stage": 0,
-                    "action": delete.sink,
-                    "input": delete.source,
-                    "nodes": [delete.sink],
-                    "blocks": 0,
-                    "dropped": 0,
-                    "unconfirmed": 0,
-                    "problem": "",
-                    "whole": True,
-                    "inputs": partition.rows,
-                    "outputs": partition.rows,
-                }
-            )
-        events.emit(contract.ACTION_ENDED, node=delete.sink, state=contract.ACTION_COMPLETE)
-
     def _not_known(self, delete: _Delete, why: str) -> None:
-        """Let a query stand for it that was not followed. Never raises."""
-        reason = f"which rows this {delete.statement} removed with whole files is not known ({why})"
+        """Never raises."""
+        dataset = None
         try:
             dataset = self._dataset(delete)
-            self._coarse_queries.publish(
-                Endpoint(delete.statement, str(dataset["name"]), dataset),
-                [Endpoint(_FILES, str(dataset["name"]), dataset)],
-                reason,
-                call_site=delete.call_site,
-            )
         except Exception:  # noqa: BLE001 - the JVM has gone, say
-            logger.debug("a DELETE has no node", exc_info=True)
-            self._session.events.gap(reason)
+            logger.debug("the table of a DELETE is not known", exc_info=True)
+        label = "" if dataset is None else str(dataset["name"])
+        self._rows.not_known(delete.removal, label, dataset, why)
 
     def _dataset(self, delete: _Delete) -> dict[str, Any]:
         transaction = delete.transaction

@@ -23,7 +23,7 @@ from spark_agent.sql.files.scans import format_of_table
 from spark_agent.sql.plan_schemas import schema_given
 from spark_agent.sql.py4j_errors import in_short
 from spark_agent.sql.rewrite.plan_nodes import UncoveredError
-from spark_agent.sql.table_formats import iceberg_files
+from spark_agent.sql.table_formats import iceberg_files, row_level_commands, row_operations
 from spark_agent.sql.table_formats.iceberg_files import DataFile
 from spark_agent.sql.tables import Endpoint, class_name, written_by
 from spark_agent.sql.types import Expression, OutputFiles, Plan
@@ -65,6 +65,8 @@ class IcebergOutput(Output):
     write: Any = None
     id: str = ""
     keeps_row_ids: bool = False
+    #: What the same statement writes, of the rows that it deletes, or the other way round.
+    beside: IcebergOutput | None = None
     _rows: dict[int, int] = field(default_factory=dict)  # of each task
     _runs: dict[int, list[tuple[int, int]]] = field(default_factory=dict)  # of its rows, by partitions
 
@@ -78,13 +80,12 @@ class IcebergOutput(Output):
 
     @property
     def is_committed_later(self) -> bool:
-        """A statement that writes no row may leave no file by which its snapshot could be told."""
-        return any(self._rows.values())
+        """A statement that has no rows may leave no file by which its snapshot could be told."""
+        others = () if self.beside is None else self.beside._rows.values()
+        return any(self._rows.values()) or any(others)
 
     def commit(self) -> IcebergCommit | None:
-        said = self.write.commit()
-        # py4j's iterator would ask twice, and end with an error.
-        text = said if isinstance(said, str) else "".join(said.get(at) for at in range(said.size()))
+        text = text_of(self.write.commit())
         if not text:
             return None
         committed = json.loads(text)
@@ -116,6 +117,12 @@ class IcebergOutput(Output):
         return described
 
 
+def text_of(said: Any) -> str:
+    """A text of the JVM, which may come in pieces."""
+    # py4j's iterator would ask twice, and end with an error.
+    return said if isinstance(said, str) else "".join(said.get(at) for at in range(said.size()))
+
+
 class UnknownTableError(Exception):
     """What a command writes is a table of Iceberg, of which nothing more is known; the text says why."""
 
@@ -131,15 +138,14 @@ def of_command(catalyst: Catalyst, command: Plan, kind: str, query: Plan) -> Ice
     except Exception as error:  # another Iceberg than is expected
         logger.debug("a table that is written is not known", exc_info=True)
         raise UnknownTableError(in_short(error)) from error
-    path = partitions.local_path(said["location"]).rstrip("/")
-    dataset: dict[str, Any] = partitions.dataset(path, format_of_table(said["format"]))
-    name = name_in_catalog(command.table(), said["table"])
-    if links := symlinks_in(command, name):
-        dataset["symlinks"] = links
+    path, dataset, name = place_of(command, command.table(), said)
     if stays is not None:
         dataset[stays] = True
     output = IcebergOutput(path, dataset, write=write, id=said["id"], keeps_row_ids=kind in _KEEPING_ROW_IDS)
     output.label = name
+    if row_level_commands.is_only_deleting(command, kind):
+        output.dataset, output.reason = {**dataset, "operation": "delete"}, row_operations.DELETED
+        return output
     output.schema = schema_given(catalyst, query)
     if kind == "WriteDelta":
         output.left_out = partial(_deletions, catalyst, query)
@@ -148,6 +154,34 @@ def of_command(catalyst: Catalyst, command: Plan, kind: str, query: Plan) -> Ice
     except Exception:  # noqa: BLE001 - then its rows are followed all the same, but not to files
         logger.debug("which rows go into which file of %s is not known", path, exc_info=True)
     return output
+
+
+def place_of(command: Plan, table: Any, said: Mapping[str, Any]) -> tuple[str, dict[str, Any], str]:
+    """The folder of a table, what a node says of it, and what people call it.
+
+    `table` is that of a command, `said` what Iceberg's classes say of it: table, location, format.
+    """
+    path = partitions.local_path(said["location"]).rstrip("/")
+    dataset: dict[str, Any] = partitions.dataset(path, format_of_table(said["format"]))
+    name = name_in_catalog(table, said["table"])
+    if links := symlinks_in(command, name):
+        dataset["symlinks"] = links
+    return path, dataset, name
+
+
+def of_deletion(output: IcebergOutput) -> IcebergOutput:
+    """Where the rows go that a statement deletes beside those that it writes: they have no files."""
+    deletion = IcebergOutput(
+        output.path,
+        {**output.dataset, "operation": "delete"},
+        label=output.label,
+        reason=row_operations.DELETED,
+        write=output.write,
+        id=output.id,
+        beside=output,
+    )
+    output.beside = deletion
+    return deletion
 
 
 def of_unknown(catalyst: Catalyst, command: Plan, kind: str, query: Plan) -> Output | None:

@@ -7,7 +7,7 @@ rewritten as any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +18,16 @@ from spark_agent.sql.rewrite.plan_walk import Ids, Rewritten, Walk
 from spark_agent.sql.types import Expression, Plan
 
 #: As contract.ROW_OPERATIONS has them.
-_UPDATE, _DELETE, _COPY = 2, 3, 4
-_COPIED = contract.ROW_OPERATIONS[_COPY]
+UPDATE, DELETE, COPY = 2, 3, 4
+_COPIED = contract.ROW_OPERATIONS[COPY]
 #: The command of an UPDATE of Delta Lake, which has its condition.
 UPDATING = "UpdateCommand"
-_OPERATION = "lineage_operation"
+#: The column of what is done with a row.
+OPERATION = "lineage_operation"
 #: A column of what is written into a table with a change data feed.
 _CHANGE_TYPE = "_change_type"
+#: Spark may partition rows by turns, by a hash of all their columns.
+_REPARTITIONS = frozenset(("Repartition", "RepartitionByExpression"))
 #: Joins of a MERGE that writes files anew: rows of the table that it copies stay, on the right.
 _KEEPING_TABLE = ("RightOuter", "FullOuter")
 _BATCH_INDEX = "TahoeBatchFileIndex"
@@ -84,24 +87,32 @@ class StatementPlan:
         if operation is not None and not catalyst.row_operations.mayDelete(filter_.child()):
             written = _above(walk, query, below, operation, filter_, filter_.condition())
             return StatementRows(written, default=_COPIED, operation=operation)
-        node = walk.nodes.operator(
-            sink_name(self.statement),
-            parents=[below.node],
-            kind="sink",
-            relation=contract.FLOWS,
-            by_id=True,
-            reason=DELETED,
-            **{"description": "", **self.sink},
-        )
-        node.id_parents = list(dict.fromkeys(source for _, source in below.ids))
+        node = deleted_node(walk, self.statement, below, [below.node], self.sink)
         leaving = catalyst.not_(walk.taps.tap(node.number, below.ids))
         if operation is None:
             condition = catalyst.if_(filter_.condition(), catalyst.true, leaving)
         else:
-            is_deleted = catalyst.same(operation, catalyst.long(_DELETE))
+            is_deleted = catalyst.same(operation, catalyst.long(DELETE))
             condition = catalyst.if_(is_deleted, leaving, filter_.condition())
         written = _above(walk, query, below, operation, filter_, condition)
         return StatementRows(written, node, default=_COPIED, operation=operation)
+
+
+def deleted_node(
+    walk: Walk, statement: str, rows: Rewritten, parents: list[int], sink: Mapping[str, Any]
+) -> PlanNode:
+    """The node of the rows that a statement deletes, of which `rows` are some."""
+    node = walk.nodes.operator(
+        sink_name(statement),
+        parents=parents,
+        kind="sink",
+        relation=contract.FLOWS,
+        by_id=True,
+        reason=DELETED,
+        **{"description": "", **sink},
+    )
+    node.id_parents = list(dict.fromkeys(source for _, source in rows.ids))
+    return node
 
 
 def _above(
@@ -113,17 +124,29 @@ def _above(
     condition: Expression,
 ) -> Rewritten:
     """A filter with another condition, and what stands over it in `query`: projections and repartitions."""
-    catalyst, above = walk.catalyst, []
+    catalyst, moves = walk.catalyst, []
     while catalyst.kind(query) != "Filter":
-        above.append(query)
+        moves.append(query)
         query = query.child()
     rows = walk.over(filter_, below, catalyst.filter(condition, below.plan), ())
-    for plan in reversed(above):
-        if catalyst.kind(plan) == "Project":
+    return moved(walk, moves, rows, operation)
+
+
+def moved(walk: Walk, moves: Sequence[Plan], rows: Rewritten, operation: Expression | None) -> Rewritten:
+    """`rows` below projections, sorts and repartitions, the first of which is on top.
+
+    `operation` is a column of the rows that these keep, too.
+    """
+    catalyst = walk.catalyst
+    for plan in reversed(moves):
+        kind = catalyst.kind(plan)
+        if kind == "Project":
             rows = _projected(walk, plan, rows, operation)
+        elif kind in _REPARTITIONS:
+            repartitioned = catalyst.repartition_over(plan, _columns_beside(rows, operation), rows.plan)
+            rows = walk.over(plan, rows, repartitioned, ())
         else:
-            moved = catalyst.repartition_over(plan, _columns_beside(rows, operation), rows.plan)
-            rows = walk.over(plan, rows, moved, ())
+            rows = walk.over(plan, rows, catalyst.with_children(plan, [rows.plan]), ())
     return rows
 
 
@@ -154,8 +177,8 @@ def rows_of_update(walk: Walk, query: Plan, condition: Expression | None) -> Sta
     walk.root = query
     below = walk.rewrite(query.child())
     is_updated = catalyst.same(condition, catalyst.true)
-    numbers = catalyst.if_(is_updated, catalyst.long(_UPDATE), catalyst.long(_COPY))
-    operation = catalyst.alias(numbers, _OPERATION)
+    numbers = catalyst.if_(is_updated, catalyst.long(UPDATE), catalyst.long(COPY))
+    operation = catalyst.alias(numbers, OPERATION)
     written = _projected(walk, query, below, operation)
     return StatementRows(written, default=_COPIED, operation=operation.toAttribute())
 
@@ -164,7 +187,7 @@ def _with_operations(walk: Walk, projection: Plan) -> tuple[Rewritten, Expressio
     """The rows of a MERGE with what becomes of each. One that is copied is not of the source of the MERGE."""
     catalyst = walk.catalyst
     below = walk.rewrite(projection.child())
-    operation = catalyst.alias(catalyst.row_operations.operation(projection), _OPERATION)
+    operation = catalyst.alias(catalyst.row_operations.operation(projection), OPERATION)
     ids = [column for column, _ in below.ids]
     projected = catalyst.project(projection.projectList(), below.plan, [*ids, operation])
     rows = walk.over(projection, below, projected, ())
@@ -172,7 +195,7 @@ def _with_operations(walk: Walk, projection: Plan) -> tuple[Rewritten, Expressio
     of_table = _ids_of_table(catalyst, projection.child(), below.ids)
     if of_table is None:
         return rows, attribute
-    is_copied = catalyst.same(attribute, catalyst.long(_COPY))
+    is_copied = catalyst.same(attribute, catalyst.long(COPY))
     of_source = [
         catalyst.alias(catalyst.if_(is_copied, catalyst.no_id, column), f"lineage_{node}")
         for column, node in rows.ids[:-of_table]

@@ -110,6 +110,8 @@ class TableWork:
     @property
     def written_as(self) -> str | None:
         """What the statement does with all rows that it writes, if that is one thing."""
+        if self.is_rewriting:
+            return "copy"
         if not self.is_writing:
             return None
         if self.statement == "MERGE" and _INSERTING in self.classes:

@@ -6,21 +6,19 @@ A plain Python program runs the same statements over lists (tests/support/tables
 from __future__ import annotations
 
 import json
-import re
 import shutil
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lineage_service.cli.stores import open_queries
-from lineage_service.queries import Queries, TraceQuery
+from lineage_service.queries import TraceQuery
 from lineage_service.settings import Settings
 from tests.support.tables.delta_logs import lasting_log
-from tests.support.tables.delta_oracle import Changes, Origin
+from tests.support.tables.delta_oracle import Changes
 from tests.support.tables.lake import Lake, new_lake, rows_behind
+from tests.support.tables.row_ends import ends_by, traced_ends
 from tests.support.tables.traced_rows import out_rows
 
 # The first waits for an installation.
@@ -28,7 +26,6 @@ pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1800)]
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 TRACKING = {"delta.enableRowTracking": "true"}
-_DELETED = re.compile(r"these rows were deleted: version (\d+) of .* is without them")
 
 
 @pytest.fixture
@@ -42,55 +39,6 @@ def put(lake: Lake, changes: Changes, properties: dict[str, str], *, is_partitio
         (lake.folder / f"{name}.csv").write_text(text)
     job = {"properties": properties, "is_partitioned": is_partitioned, "statements": changes.statements}
     (lake.folder / "job.json").write_text(json.dumps(job))
-
-
-@dataclass
-class Ends:
-    """What became of a row of an input."""
-
-    rows: set[int] = field(default_factory=set)  # ids of the rows of the last output
-    deleted: set[tuple[str, int]] = field(default_factory=set)  # (statement, version)
-    operations: Counter[tuple[str, str]] = field(
-        default_factory=Counter
-    )  # (statement, what it did); no copies
-
-
-def ends_by(changes: Changes) -> dict[Origin, Ends]:
-    ends: dict[Origin, Ends] = defaultdict(Ends)
-    for key, table_row in changes.table.items():
-        for origin in table_row.origins:
-            ends[origin].rows.add(key)
-    for version, statement, origins in changes.deleted:
-        for origin in origins:
-            ends[origin].deleted.add((statement, version))
-    for statement, operation, origins in changes.events:
-        for origin in origins:
-            ends[origin].operations[statement, operation] += 1
-    return ends
-
-
-def traced_ends(queries: Queries, application_id: str, path: Path, row: int) -> Ends:
-    trace = queries.trace(
-        application_id, TraceQuery(direction="forward", path=str(path), row=row, limit=1000)
-    )
-    assert trace.complete, trace
-    assert trace.exact, trace
-    ends = Ends()
-    for node in trace.nodes:
-        statement = node.name.partition(":")[0]
-        for record in node.records if node.kind == "sink" else ():
-            if statement in ("MERGE", "UPDATE", "DELETE", "TRUNCATE", "OPTIMIZE"):
-                assert record.operation is not None, node
-                if record.operation != "copy":
-                    ends.operations[statement, record.operation] += 1
-            if record.operation == "delete":
-                match = _DELETED.fullmatch(node.reason)
-                assert match is not None, node
-                ends.deleted.add((statement, int(match[1])))
-            if record.source is not None and record.source.path.endswith(".csv"):
-                assert record.source.text is not None
-                ends.rows.add(int(record.source.text.split(",")[0]))
-    return ends
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ Origin = tuple[str, int]
 """(name of a file, row in it)."""
 Values = tuple[int, int, str, str]
 """id, v, name, p."""
+#: The name of a MERGE that only inserts, in events.
+INSERTING = "MERGE that inserts"
 
 
 @dataclass
@@ -44,6 +46,9 @@ class Changes:
     events: list[tuple[str, str, frozenset[Origin]]] = field(default_factory=list)
     """(name of the statement, what it did with a row of the table, origins of that row); no copies."""
     version: int = 0
+    statement_of: dict[int, int] = field(
+        default_factory=dict
+    )  # version -> number of its statement, from 1 on
     next_id: int = 1000
 
     @classmethod
@@ -83,6 +88,8 @@ class Changes:
         """A statement that changes nothing commits nothing."""
         self.statements.append(statement)
         self.version += is_changed
+        if is_changed:
+            self.statement_of[self.version] = len(self.statements)
 
     def delete(self) -> None:
         condition = self.condition()
@@ -205,7 +212,11 @@ class Changes:
                 self._put("MERGE", "update", TableRow((key, v, *old.values[2:]), origins))
         for row, values in of_source.values():
             if values[0] >= self.next_id - 5 and _first(unmatched, values) is not None:
-                self._put("MERGE", "insert", TableRow(values, frozenset({(f"{name}.csv", row)})))
+                self._put(
+                    "MERGE" if matched or only_table else INSERTING,
+                    "insert",
+                    TableRow(values, frozenset({(f"{name}.csv", row)})),
+                )
 
     def _put(self, statement: str, operation: str, row: TableRow) -> None:
         self.table[row.values[0]] = row

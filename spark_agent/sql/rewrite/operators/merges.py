@@ -16,7 +16,25 @@ _NOT_TOLD_APART = (
 )
 
 
+#: The column of a row that says what is done with it.
+_OPERATION = "lineage_operation"
+
+
 def merge_rows(walk: Walk, plan: Plan) -> Rewritten:
+    return _merged(walk, plan, None)
+
+
+def merge_rows_with_operations(walk: Walk, plan: Plan) -> tuple[Rewritten, Expression]:
+    """The rows of a MergeRows, and the column that says what is done with each.
+
+    By the numbers of contract.ROW_OPERATIONS; 0 of a row that only says which one is gone. Rows that are
+    deleted come, too. Only of one whose instructions are known.
+    """
+    number = walk.catalyst.alias(walk.catalyst.long(0), _OPERATION).toAttribute()
+    return _merged(walk, plan, number), number
+
+
+def _merged(walk: Walk, plan: Plan, operation: Expression | None) -> Rewritten:
     below = walk.child(plan)
     own, subqueries = walk.tapped_subqueries(plan)
     columns = [column for column, _ in below.ids]
@@ -26,15 +44,18 @@ def merge_rows(walk: Walk, plan: Plan) -> Rewritten:
         if of_table is None
         else [column if int(column.exprId().id()) in of_table else walk.catalyst.no_id for column in columns]
     )
-    output = [
+    ids = [
         walk.catalyst.alias(column, column.name()).toAttribute().withNullability(True) for column in columns
     ]
-    merged = walk.catalyst.merge_rows(own, columns, copied, output, below.plan)
-    ids = [(attribute, node) for attribute, (_, node) in zip(output, below.ids, strict=True)]
+    output = ids if operation is None else [*ids, operation]
+    merged = walk.catalyst.merge_rows(
+        own, columns, copied, output, below.plan, has_operations=operation is not None
+    )
+    nodes = [node for _, node in below.ids]
     node = walk.operator(plan, [below.node, *(group.operator for group in subqueries)])
     if of_table is None:
         node.exact, node.reason = False, _NOT_TOLD_APART
-    return walk.with_groups(Rewritten(merged, ids, node.number), subqueries)
+    return walk.with_groups(Rewritten(merged, list(zip(ids, nodes, strict=True)), node.number), subqueries)
 
 
 def columns_of_table(catalyst: Catalyst, rows: Plan, columns: list[Expression]) -> set[int] | None:

@@ -69,15 +69,15 @@ final class OutputFiles {
   }
 
   /**
-   * A block of so many rows is to be sent, of which the first one is at this position. Sorts it where its rows have many
-   * runs.
+   * A block of so many rows is to be sent, of which the first one is at this position. Sorts its columns where its rows
+   * have many runs.
    */
-  void endBlock(long[][] ids, int count, long position) {
+  void endBlock(long[][] columns, int count, long position) {
     if (isLost || blockRunCount == 0) {
       return;
     }
     if (blockRunCount > MANY_RUNS && writers == 0) {
-      sort(ids, count);
+      sort(columns, count);
     }
     for (int i = 0; i < blockRunCount && !isLost; i++) {
       if (blockRuns[2 * i] < endOf(i, count)) {
@@ -101,7 +101,7 @@ final class OutputFiles {
   }
 
   /** By codes, and within one as they came. */
-  private void sort(long[][] ids, int count) {
+  private void sort(long[][] columns, int count) {
     int[] next = new int[codes.size() + 1]; // where the next row of a code goes; at first, rows of the code before
     for (int i = 0; i < blockRunCount; i++) {
       next[blockRuns[2 * i + 1] + 1] += endOf(i, count) - blockRuns[2 * i];
@@ -117,7 +117,7 @@ final class OutputFiles {
       }
     }
     long[] sorted = new long[count];
-    for (long[] column : ids) {
+    for (long[] column : columns) {
       for (int row = 0; row < count; row++) {
         sorted[places[row]] = column[row];
       }

@@ -221,10 +221,20 @@ public class TapBuffer implements TaskCapture.Part {
   private void endBlock(int count) {
     lastIds = Arrays.stream(ids).mapToLong(column -> column[count - 1]).toArray();
     try {
-      outputFiles.endBlock(ids, count, firstRow);
+      outputFiles.endBlock(columns(), count, firstRow);
     } catch (Throwable error) { // an agent bug, which must not fail the job
       outputFiles.lose();
     }
+  }
+
+  /** The arrays that hold something of each row. */
+  private long[][] columns() {
+    if (keys == null) {
+      return ids;
+    }
+    long[][] columns = Arrays.copyOf(ids, ids.length + 1);
+    columns[ids.length] = keys;
+    return columns;
   }
 
   final boolean isSending() {

@@ -34,7 +34,8 @@ public final class DeletionVectors {
     return runs((long[]) bitmap.getClass().getMethod("toArray").invoke(bitmap), most);
   }
 
-  private static String runs(long[] rows, int most) {
+  /** Rows in ascending order as {@link #rows} gives them. */
+  static String runs(long[] rows, int most) {
     StringJoiner runs = new StringJoiner(",");
     int count = 0;
     for (int at = 0; at < rows.length; count++) {

@@ -83,6 +83,18 @@ public final class IcebergScans {
     return OF_ROWS.contains(simple) || simple.equals(ANSWERED) ? scan : null;
   }
 
+  /** The scans of the files that a statement writes anew. */
+  static List<Object> replaced(LogicalPlan command) {
+    List<Object> scans = new ArrayList<>();
+    for (LogicalPlan leaf : ScalaLists.<LogicalPlan>get(command, "collectLeaves")) {
+      Object scan = scanOf(leaf);
+      if (scan != null && scan.getClass().getSimpleName().equals(REPLACING)) {
+        scans.add(scan);
+      }
+    }
+    return scans;
+  }
+
   /** A leaf with the positions of its rows as a column; null where they cannot be had. */
   public LogicalPlan withPositions(LogicalPlan leaf) {
     if (describe(leaf).isEmpty() || isAnswered(scanOf(leaf))) {

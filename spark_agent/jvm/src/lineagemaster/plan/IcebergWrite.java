@@ -30,10 +30,12 @@ public final class IcebergWrite {
   private final long began = System.currentTimeMillis();
   private final Object newestBefore; // the id of the snapshot that the table has, or its branch; null: none
   private final Set<Object> others = new HashSet<>(); // snapshots that are not of this write
+  private final List<Object> replaced; // scans of the files that it writes anew
 
-  private IcebergWrite(Object write, boolean hasDeletes) throws ReflectiveOperationException {
+  private IcebergWrite(Object write, boolean hasDeletes, List<Object> replaced) throws ReflectiveOperationException {
     this.write = write;
     this.hasDeletes = hasDeletes;
+    this.replaced = replaced;
     table = IcebergObjects.field(write, "table");
     id = (String) IcebergObjects.field(hasDeletes ? IcebergObjects.field(write, "context") : write, "queryId");
     Object newest = newest();
@@ -48,7 +50,8 @@ public final class IcebergWrite {
         return null;
       }
       boolean hasDeletes = IcebergObjects.isA(write.get(), OF_DELETES);
-      return hasDeletes || IcebergObjects.isA(write.get(), OF_FILES) ? new IcebergWrite(write.get(), hasDeletes) : null;
+      return hasDeletes || IcebergObjects.isA(write.get(), OF_FILES)
+          ? new IcebergWrite(write.get(), hasDeletes, IcebergScans.replaced(command)) : null;
     } catch (ReflectiveOperationException | RuntimeException | LinkageError other) {
       return null;
     }
@@ -81,8 +84,8 @@ public final class IcebergWrite {
   }
 
   /**
-   * The snapshot that has files of this write: {version, files: [{path, rows, size, partition, row_id: or null}, ...]},
-   * of data files, none where they are too many. Empty as long as there is none. Reads the manifests of snapshots that
+   * The snapshot that has files of this write, or is without those that it has replaced by nothing:
+   * {version, files: [{path, rows, size, partition, row_id: or null}, ...]}, of data files, none where they are too many. Empty as long as there is none. Reads the manifests of snapshots that
    * were not looked at before, and that no other application says are its own.
    */
   public Object commit() throws ReflectiveOperationException {
@@ -97,7 +100,7 @@ public final class IcebergWrite {
       }
       StringJoiner files = new StringJoiner(",", "[", "]");
       int count = 0;
-      for (Object file : added(snapshot, "addedDataFiles")) {
+      for (Object file : changed(snapshot, "addedDataFiles")) {
         if (isOfThis(file) && ++count <= MOST_FILES) {
           files.add(described(file));
         }
@@ -105,7 +108,7 @@ public final class IcebergWrite {
       if (count > MOST_FILES) {
         return PlanReader.inPieces("{\"version\":\"" + version + "\",\"files\":[]}");
       }
-      if (count > 0 || hasDeletes && hasDeletesOfThis(snapshot)) {
+      if (count > 0 || hasDeletes && hasDeletesOfThis(snapshot) || isReplacing(snapshot)) {
         return PlanReader.inPieces("{\"version\":\"" + version + "\",\"files\":" + files + "}");
       }
       others.add(version);
@@ -121,9 +124,28 @@ public final class IcebergWrite {
   }
 
   private boolean hasDeletesOfThis(Object snapshot) throws ReflectiveOperationException {
-    for (Object file : added(snapshot, "addedDeleteFiles")) {
+    for (Object file : changed(snapshot, "addedDeleteFiles")) {
       if (isOfThis(file)) {
         return true;
+      }
+    }
+    return false;
+  }
+
+  /** Has it removed a file that this statement has read to write it anew? No other snapshot can. */
+  private boolean isReplacing(Object snapshot) throws ReflectiveOperationException {
+    Set<String> files = new HashSet<>();
+    for (Object scan : replaced) {
+      List<?> tasks = (List<?>) IcebergObjects.field(scan, "tasks");
+      for (Object task : tasks == null ? List.of() : tasks) {
+        files.add(path(IcebergObjects.call("ContentScanTask", task, "file")));
+      }
+    }
+    if (!files.isEmpty()) {
+      for (Object file : changed(snapshot, "removedDataFiles")) {
+        if (files.contains(path(file))) {
+          return true;
+        }
       }
     }
     return false;
@@ -196,7 +218,8 @@ public final class IcebergWrite {
         : IcebergObjects.type("Table", table).getMethod("snapshot", String.class).invoke(table, branch);
   }
 
-  private Iterable<?> added(Object snapshot, String method) throws ReflectiveOperationException {
+  /** Those that a snapshot has added, or removed. */
+  private Iterable<?> changed(Object snapshot, String method) throws ReflectiveOperationException {
     Object io = IcebergObjects.call("Table", table, "io");
     return (Iterable<?>) IcebergObjects.type("Snapshot", snapshot)
         .getMethod(method, IcebergObjects.type("io.FileIO", snapshot)).invoke(snapshot, io);

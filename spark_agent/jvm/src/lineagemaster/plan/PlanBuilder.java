@@ -48,9 +48,6 @@ public final class PlanBuilder {
   /** What Spark marks the column with that says where a row is. */
   static final String METADATA = "__file_source_metadata_col";
   private static final String ROW_INDEX = "row_index";
-  /** The arguments of a MergeRows that say what it does: with rows that match, and with others of either side. */
-  private static final int FIRST_INSTRUCTIONS = 2;
-  private static final int LAST_INSTRUCTIONS = 4;
   /** More columns of a key are hashed as one. */
   private static final int MAX_KEY_COLUMNS = 50;
   /** The types that {@link KeyHash} takes, as generated code names them. */
@@ -166,36 +163,6 @@ public final class PlanBuilder {
     }
     Seq<Object> columnsOfAll = joined(PlanReader.output(expand), output);
     return ScalaLists.construct(Expand.class, ScalaLists.of(projections), columnsOfAll, child);
-  }
-
-  /**
-   * A MergeRows over another child, whose `ids` each of its rows has, as its `output`. A row that is only copied has
-   * `idsOfCopies` in their place.
-   */
-  public LogicalPlan mergeRows(LogicalPlan plan, List<?> ids, List<?> idsOfCopies, List<?> output, LogicalPlan child) {
-    Object[] fields = fields((Product) plan);
-    for (int i = 0; i < fields.length; i++) {
-      if (i >= FIRST_INSTRUCTIONS && i <= LAST_INSTRUCTIONS) {
-        List<Object> instructions = new ArrayList<>();
-        ScalaLists.asJava((Seq<?>) fields[i]).forEach(one -> instructions.add(instruction(one, ids, idsOfCopies)));
-        fields[i] = ScalaLists.of(instructions);
-      }
-    }
-    fields[LAST_INSTRUCTIONS + 2] = joined(PlanReader.output(plan), output);
-    fields[LAST_INSTRUCTIONS + 3] = child;
-    return ScalaLists.construct(plan.getClass(), fields);
-  }
-
-  /** Of each row that it gives, one list of expressions. One that keeps a row says first why, from Spark 4.1 on. */
-  private static Object instruction(Object instruction, List<?> ids, List<?> idsOfCopies) {
-    Object[] parts = fields((Product) instruction);
-    boolean isCopy = String.valueOf(parts[0]).equals("Copy");
-    for (int i = 0; i < parts.length; i++) {
-      if (parts[i] instanceof Seq) {
-        parts[i] = joined((Seq<?>) parts[i], isCopy ? idsOfCopies : ids);
-      }
-    }
-    return ScalaLists.construct(instruction.getClass(), parts);
   }
 
   /**

@@ -9,6 +9,7 @@ from typing import Any
 from spark_agent import contract
 from spark_agent.sql.runtime.coarse_queries import CoarseQueries
 from spark_agent.sql.runtime.planned_query import PlanningCall
+from spark_agent.sql.runtime.removed_rows import RemovedRows
 from spark_agent.sql.runtime.whole_file_deletes import WholeFileDeletes
 
 METRICS = {"numRemovedFiles": 1, "numRemovedBytes": 10, "numDeletedRows": 3, "executionTimeMs": 77}
@@ -96,7 +97,9 @@ class World:
         )
         catalyst: Any = SimpleNamespace(items=list)
         self.vectors = SimpleNamespace(rows=lambda *_: "1-3")
-        self.deletes = WholeFileDeletes(session, catalyst, CoarseQueries(session), self.vectors, self.read)
+        self.deletes = WholeFileDeletes(
+            session, catalyst, RemovedRows(session, CoarseQueries(session)), self.vectors, self.read
+        )
 
     def read(self, path: str) -> str | None:
         version = int(path.rpartition("/")[2].partition(".")[0])

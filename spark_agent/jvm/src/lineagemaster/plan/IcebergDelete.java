@@ -1,0 +1,216 @@
+package lineagemaster.plan;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.StringJoiner;
+import java.util.function.Function;
+import java.util.function.LongConsumer;
+import java.util.stream.LongStream;
+import lineagemaster.delivery.Json;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+
+/**
+ * A DELETE or a TRUNCATE that removes whole files of a table of Iceberg, and reads no rows. Its snapshot is found by the
+ * application that has committed it. Iceberg is not compiled against: of another one than is expected nothing is said.
+ */
+public final class IcebergDelete {
+  private static final String TABLE = "org.apache.iceberg.spark.source.BaseSparkTable";
+  private static final String APPLICATION = "spark.app.id";
+  private static final String DELETE = "delete";
+  private static final String POSITIONS = "POSITION_DELETES";
+
+  private final Object table;
+  private final String branch;
+  private final Object newestBefore;
+  private Object newestBehind; // once it is known
+  private boolean isOver;
+
+  private IcebergDelete(Object sparkTable) throws ReflectiveOperationException {
+    table = sparkTable.getClass().getMethod("table").invoke(sparkTable);
+    Object named = IcebergObjects.hasField(sparkTable, "branch") ? IcebergObjects.field(sparkTable, "branch") : null;
+    branch = named == null ? null : String.valueOf(named);
+    newestBefore = newest();
+  }
+
+  /** Of a command of Spark that is about to run; null where its table is none of Iceberg. */
+  public static IcebergDelete of(LogicalPlan command) {
+    try {
+      Object relation = command.getClass().getMethod("table").invoke(command);
+      Object sparkTable = relation.getClass().getMethod("table").invoke(relation);
+      return IcebergObjects.isA(sparkTable, TABLE) ? new IcebergDelete(sparkTable) : null;
+    } catch (ReflectiveOperationException | RuntimeException | LinkageError other) {
+      return null;
+    }
+  }
+
+  /** {table: its name, location, format: of its files}. */
+  public String describe() throws ReflectiveOperationException {
+    return "{" + IcebergObjects.table(table) + "}";
+  }
+
+  /** Its thread goes on: what is committed from now on is not its own. */
+  public synchronized void end() throws ReflectiveOperationException {
+    if (!isOver) {
+      newestBehind = newest();
+      isOver = true;
+    }
+  }
+
+  /**
+   * What it has removed: {version, files: [{path, rows, size, deleted}, ...]}, where `deleted` are runs of rows that were
+   * deleted before (see {@link DeletionVectors}), null: none. Empty where it has removed nothing.
+   *
+   * @param application whose snapshot it is
+   * @param mostVectors files whose deleted rows are looked up
+   * @param mostRuns runs of rows in one of them
+   * @throws IllegalStateException where that is not known; the message says why
+   */
+  public synchronized Object removed(String application, int mostVectors, int mostRuns)
+      throws ReflectiveOperationException {
+    Object last = isOver ? newestBehind : newest();
+    List<Object> own = own(last, application);
+    if (own.isEmpty() && (last == null || id(last).equals(idOf(newestBefore)))) {
+      return "";
+    }
+    if (own.size() != 1) {
+      throw new IllegalStateException(own.isEmpty() ? "its snapshot was not seen" : "another one ran at the same time");
+    }
+    List<Object> files = new ArrayList<>();
+    changed(own.get(0), "removedDataFiles").forEach(files::add);
+    if (files.isEmpty()) {
+      return "";
+    }
+    Map<String, String> deleted = deletedBefore(own.get(0), files, mostVectors, mostRuns);
+    StringJoiner described = new StringJoiner(",", "[", "]");
+    for (Object file : files) {
+      String runs = deleted.get(path(file));
+      described.add("{\"path\":" + Json.quoted(path(file))
+          + ",\"rows\":" + IcebergObjects.call("ContentFile", file, "recordCount")
+          + ",\"size\":" + IcebergObjects.call("ContentFile", file, "fileSizeInBytes")
+          + ",\"deleted\":" + (runs == null ? "null" : Json.quoted(runs)) + "}");
+    }
+    return PlanReader.inPieces("{\"version\":\"" + id(own.get(0)) + "\",\"files\":" + described + "}");
+  }
+
+  /** The snapshots that may be its own, up to this one. */
+  private List<Object> own(Object last, String application) throws ReflectiveOperationException {
+    List<Object> own = new ArrayList<>();
+    Object before = idOf(newestBefore);
+    Object snapshot = last;
+    while (snapshot != null && !id(snapshot).equals(before)) {
+      Map<?, ?> summary = (Map<?, ?>) IcebergObjects.call("Snapshot", snapshot, "summary");
+      if (DELETE.equals(IcebergObjects.call("Snapshot", snapshot, "operation"))
+          && application.equals(summary.get(APPLICATION))
+          && !changed(snapshot, "addedDeleteFiles").iterator().hasNext()) {
+        own.add(snapshot);
+      }
+      Object parent = IcebergObjects.call("Snapshot", snapshot, "parentId");
+      snapshot = parent == null ? null : snapshot((Long) parent);
+    }
+    return own;
+  }
+
+  /** Runs of rows of the files that were deleted by then, by the paths of those that have some. */
+  private Map<String, String> deletedBefore(Object snapshot, List<Object> files, int mostVectors, int mostRuns)
+      throws ReflectiveOperationException {
+    Map<String, String> deleted = new java.util.HashMap<>();
+    Object parent = IcebergObjects.call("Snapshot", snapshot, "parentId");
+    Object before = parent == null ? null : snapshot((Long) parent);
+    if (before == null || !changed(before, "deleteManifests").iterator().hasNext()) {
+      return deleted;
+    }
+    Set<String> paths = new HashSet<>();
+    for (Object file : files) {
+      paths.add(path(file));
+    }
+    Object scan = IcebergObjects.call("Table", table, "newScan");
+    scan = IcebergObjects.type("TableScan", scan).getMethod("useSnapshot", long.class).invoke(scan, parent);
+    Object tasks = IcebergObjects.call("Scan", scan, "planFiles");
+    try {
+      for (Object task : (Iterable<?>) tasks) {
+        String path = path(IcebergObjects.call("ContentScanTask", task, "file"));
+        List<?> deletes = (List<?>) IcebergObjects.call("FileScanTask", task, "deletes");
+        if (!paths.contains(path) || deletes.isEmpty()) {
+          continue;
+        }
+        if (deleted.size() == mostVectors) {
+          throw new IllegalStateException("more than " + mostVectors + " of the files had deleted rows");
+        }
+        deleted.put(path, positions(path, deletes, mostRuns));
+      }
+    } finally {
+      close(tasks);
+    }
+    return deleted;
+  }
+
+  private String positions(String path, List<?> deletes, int mostRuns) throws ReflectiveOperationException {
+    for (Object file : deletes) {
+      if (!POSITIONS.equals(String.valueOf(IcebergObjects.call("ContentFile", file, "content")))) {
+        throw new IllegalStateException("rows of " + path + " were deleted by their values");
+      }
+    }
+    Object io = IcebergObjects.call("Table", table, "io");
+    Class<?> deleteFile = IcebergObjects.type("DeleteFile", table);
+    Function<Object, Object> input = file -> {
+      try {
+        return IcebergObjects.type("io.FileIO", table).getMethod("newInputFile", deleteFile).invoke(io, file);
+      } catch (ReflectiveOperationException error) {
+        throw new IllegalStateException(error);
+      }
+    };
+    Object loader = IcebergObjects.type("data.BaseDeleteLoader", table).getConstructor(Function.class).newInstance(input);
+    Object index = IcebergObjects.type("data.DeleteLoader", table)
+        .getMethod("loadPositionDeletes", Iterable.class, CharSequence.class).invoke(loader, deletes, path);
+    LongStream.Builder rows = LongStream.builder();
+    if (!Boolean.TRUE.equals(IcebergObjects.call("deletes.PositionDeleteIndex", index, "isEmpty"))) {
+      LongConsumer add = rows::add;
+      IcebergObjects.type("deletes.PositionDeleteIndex", table).getMethod("forEach", LongConsumer.class)
+          .invoke(index, add);
+    }
+    String runs = DeletionVectors.runs(rows.build().sorted().distinct().toArray(), mostRuns);
+    if (runs == null) {
+      throw new IllegalStateException("too many pieces of " + path + " were deleted before");
+    }
+    return runs;
+  }
+
+  private static void close(Object tasks) {
+    try {
+      ((AutoCloseable) tasks).close();
+    } catch (Exception error) { // what it has read is known
+      return;
+    }
+  }
+
+  private Object newest() throws ReflectiveOperationException {
+    return branch == null ? IcebergObjects.call("Table", table, "currentSnapshot")
+        : IcebergObjects.type("Table", table).getMethod("snapshot", String.class).invoke(table, branch);
+  }
+
+  private Object snapshot(Long id) throws ReflectiveOperationException {
+    return IcebergObjects.type("Table", table).getMethod("snapshot", long.class).invoke(table, id);
+  }
+
+  private static Object id(Object snapshot) throws ReflectiveOperationException {
+    return IcebergObjects.call("Snapshot", snapshot, "snapshotId");
+  }
+
+  private static Object idOf(Object snapshot) throws ReflectiveOperationException {
+    return snapshot == null ? null : id(snapshot);
+  }
+
+  private static String path(Object file) throws ReflectiveOperationException {
+    return String.valueOf(IcebergObjects.call("ContentFile", file, "path"));
+  }
+
+  /** Files that a snapshot has added or removed, or its manifests. */
+  private Iterable<?> changed(Object snapshot, String method) throws ReflectiveOperationException {
+    Object io = IcebergObjects.call("Table", table, "io");
+    return (Iterable<?>) IcebergObjects.type("Snapshot", snapshot)
+        .getMethod(method, IcebergObjects.type("io.FileIO", snapshot)).invoke(snapshot, io);
+  }
+}
