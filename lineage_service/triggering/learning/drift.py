@@ -114,6 +114,13 @@ class Looks:
         return self.surprise >= CLOSE or self.is_strange
 
     @property
+    def why_close(self) -> str:
+        """Why each skip is looked at, as half of a sentence."""
+        if self.surprise >= CLOSE:
+            return "a skip was above the bound against what was expected"
+        return "errors are larger than expected"
+
+    @property
     def is_strange(self) -> bool:
         """Are errors halfway to an alarm?"""
         return self.strangeness >= STRANGE / 2

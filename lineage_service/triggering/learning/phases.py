@@ -192,7 +192,7 @@ def verdict(
     if _is_audit(job, wave, progress.looks, policy.audit):
         return replace(run, reason=f"audit; {likely}", is_audit=True)
     if progress.looks.is_close:
-        return replace(run, reason=f"a closer look after a surprise; {likely}")
+        return replace(run, reason=f"a closer look, since {progress.looks.why_close}; {likely}")
     return replace(run, run=False)
 
 

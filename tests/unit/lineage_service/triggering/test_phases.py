@@ -211,7 +211,7 @@ def test_after_an_audit_above_the_bound_each_skip_is_looked_at_until_it_is_calm_
         answer = verdict(progress, replace(POLICY, audit=0.0), job="j", wave="w", age=1, probability=0.01)
         if not answer.run:
             break
-        assert "a closer look" in answer.reason
+        assert "a closer look, since a skip was above the bound" in answer.reason
         progress = executed(progress, POLICY, answer, wave=201 + closer, error=0.0)
         closer += 1
     assert 1 <= closer < 10
@@ -275,7 +275,10 @@ def test_errors_that_are_larger_than_expected_lead_back() -> None:
     assert (half.phase, half.looks.is_strange) == (APPLICATION, True)
     calm = replace(half, looks=replace(half.looks, surprise=0.0))
     looked = verdict(calm, replace(POLICY, audit=0.0), job="j", wave="w", age=1, probability=0.01)
-    assert (looked.run, looked.reason.split(";")[0]) == (True, "a closer look after a surprise")
+    assert (looked.run, looked.reason.split(";")[0]) == (
+        True,
+        "a closer look, since errors are larger than expected",
+    )
     unknown = executed(IN_CHARGE, POLICY, replace(run, expected=None), wave=300, error=0.9)
     assert unknown.looks.strangeness == 0
 
