@@ -18,9 +18,8 @@ from starlette.middleware.gzip import GZipMiddleware
 from lineage_api import problems
 from lineage_api.access import Access, AuthMiddleware
 from lineage_api.dependencies import ETagOf, Jobs, MaterializeTrace, ReadLag, ReadReplays
-from lineage_api.endpoints import router
+from lineage_api.endpoints import ROUTERS
 from lineage_api.etags import CompressedETags
-from lineage_api.job_endpoints import router as job_router
 from lineage_api.limits import ConcurrencyLimiter, HeadAsGet, RequestLimits
 from lineage_api.openapi import completed
 from lineage_api.page import add_page
@@ -110,8 +109,8 @@ def create_app(
             allow_headers=["Authorization", "If-None-Match", "X-API-Key"],
             expose_headers=_EXPOSED,
         )
-    app.include_router(router)
-    app.include_router(job_router)
+    for router in ROUTERS:
+        app.include_router(router)
     add_page(app, built_folder())
     return app
 

@@ -17,9 +17,14 @@ from lineage_api.dependencies import (
     set_no_store,
     valid_parameter_names,
 )
-from lineage_api.job_route import JobRoute
+from lineage_api.endpoints.job_route import JobRoute
 from lineage_api.parameters import DecisionParameters, JobName
-from lineage_api.responses import csv_or_json, json_response, not_cached, problem_responses
+from lineage_api.responses import (
+    csv_or_json,
+    csv_or_json_response,
+    json_response,
+    problem_responses,
+)
 from lineage_service import lineage
 
 __all__ = ["router"]
@@ -50,9 +55,7 @@ def get_job(jobs: JobService, job: JobName) -> Response:
 def list_waves(jobs: JobService, job: JobName, accept: Accept = None) -> Response:
     """Every answer about a job, the latest first."""
     waves = jobs.waves(job)
-    if csv.prefers_csv(accept):
-        return not_cached(csv.waves_as_csv(waves))
-    return json_response(waves, {"Vary": "Accept"})
+    return csv_or_json_response(accept, waves, csv.waves_as_csv)
 
 
 @router.post(
