@@ -118,7 +118,8 @@ class ChangingJob:
         return self.jobs.decide(question)
 
     def question(self, wave: str, **terms: Any) -> Question:
-        usual = {"bound": 0.05, "error": "relative:mean", "keys": ["region"]}
+        # Other work on the machine decides nothing.
+        usual = {"bound": 0.05, "error": "relative:mean", "keys": ["region"], "within_s": 120}
         return Question(
             job=JOB, wave=wave, at_least_every_s=10**9, is_steady=True, terms=terms_of(**{**usual, **terms})
         )

@@ -9,7 +9,7 @@ these waves say how often skipping was wrong. Four alarms:
   log-likelihood ratios (Page, Biometrika 41, 1954) against one half. After one that was little expected,
   each skip is looked at until the CUSUM has fallen again;
 - strange errors: those that executions measure are further above what was expected than in the test, by a
-  CUSUM of their squared deviations. Audits are rare; this asks every execution. Halfway to the alarm each
+  CUSUM of their squared deviations. Audits are rare; this asks every execution. Near the alarm each
   skip is looked at, too: it costs few runs, and a break shows sooner. That errors are smaller is no alarm:
   steps with a threshold have errors of 0 now and then, and the bound is kept;
 - unlike: waves have features that training did not have, oftener than now and then, by a CUSUM of their
@@ -37,8 +37,9 @@ AFTER_BREAK = 0.5
 #: Of the CUSUM of wrong skips: three that the forest took for right, hardly one that was right between them.
 #: The first is reason enough to look at each skip.
 ALARM, CLOSE = 5.0, 1.0
-#: Squared deviations: the largest that counts, what is usual at most, and the alarm.
-LARGEST_SQUARE, USUAL_SQUARE, STRANGE = 9.0, 2.5, 14.0
+#: Squared deviations: the largest that counts, what is usual at most, the alarm, and from when on each skip
+#: is looked at.
+LARGEST_SQUARE, USUAL_SQUARE, ALARMING, STRANGE = 9.0, 2.5, 10.0, 7.0
 #: Squares count so often where an error above the bound was impossible, and not at all where it was certain.
 #: So one that is three usual deviations too large is an alarm where it was all but impossible, and it takes
 #: more of them elsewhere.
@@ -122,8 +123,8 @@ class Looks:
 
     @property
     def is_strange(self) -> bool:
-        """Are errors halfway to an alarm?"""
-        return self.strangeness >= STRANGE / 2
+        """Are errors near an alarm?"""
+        return self.strangeness >= STRANGE
 
     @property
     def unlikeness(self) -> float:
@@ -191,7 +192,7 @@ class Looks:
             )
         if self.surprise >= ALARM:
             return "errors above the bound come more often than the training said"
-        if self.strangeness >= STRANGE:
+        if self.strangeness >= ALARMING:
             return "errors are larger than the training said"
         if self.unlikeness >= UNLIKE:
             return "the inputs are unlike those of the training"

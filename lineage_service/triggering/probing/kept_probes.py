@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,10 +119,11 @@ class KeptProbes:
 
     def clear(self, job: str, before: int) -> None:
         """Remove the classes of answers before this one."""
-        for part in self._parts(job):
-            number = part.split("-")[1]
-            if number != _PROBES and int(number) < before:
-                self._table.delete(part)
+        with suppress(StoreConflictError):  # somebody else removes the same parts
+            for part in self._parts(job):
+                number = part.split("-")[1]
+                if number != _PROBES and int(number) < before:
+                    self._table.delete(part)
 
     def add_probe(self, job: str, probe: KeptProbe) -> None:
         """Raises StoreUnavailableError."""
@@ -171,7 +173,8 @@ class KeptProbes:
                     raise
                 continue
             if part.endswith(_PROBES) and ((count or 0) + 1) % _JOINED == 0:
-                self._table.join_files(part)
+                with suppress(StoreConflictError):  # they are joined the next time
+                    self._table.join_files(part)
             return
 
     def _rows(self, part: str) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,10 +144,11 @@ class KeptElements:
         """Remove the parts of steps before this one that are not `kept`."""
         needed = set(kept)
         old = [part for part in self._parts(job) if part not in needed and int(part.split("-")[1]) < before]
-        for part in old:
-            self._table.delete(part)
-        if old and before % _JOINED == 0:
-            self._table.join_files(old[0])
+        with suppress(StoreConflictError):  # somebody else removes the same parts
+            for part in old:
+                self._table.delete(part)
+            if old and before % _JOINED == 0:
+                self._table.join_files(old[0])
 
     def forget(self, job: str) -> None:
         """Remove all of a job, its files as well."""
@@ -185,7 +187,8 @@ class KeptPairs:
         ]
         count = append_rows(self._table, job, pa.RecordBatch.from_pylist(rows, schema=_PAIRS))
         if count % _JOINED == 0:
-            self._table.join_files(job)
+            with suppress(StoreConflictError):  # they are joined the next time
+                self._table.join_files(job)
 
     def of(self, job: str, said: Mapping[int, float]) -> TrainingPairs | None:
         """Those whose errors are known, with the features of the newest; None: there are none.

@@ -177,7 +177,7 @@ def test_two_who_ask_get_one_answer(still: Still) -> None:
         one, other, third = pool.map(ask, questions)
     assert replace(one, repeated=False) == replace(other, repeated=False)
     assert sorted([one.repeated, other.repeated]) == [False, True]
-    assert third.phase == one.phase == "application"
+    assert third.phase == one.phase == "application", (one.why, third.why)
     assert [wave.number for wave in WaveHistory(still.job.store.location).waves(JOB)] == list(range(13))
 
 
