@@ -5,9 +5,9 @@ there, too, and not in the event loop. Knows nothing of the shape of errors (pro
 come from.
 """
 
-from lineage_api.endpoints import applications, datasets, debugging, jobs, service, traces
+from lineage_api.endpoints import anomalies, applications, datasets, jobs, service, traces
 
 __all__ = ["ROUTERS"]
 
 #: In the order of the OpenAPI document.
-ROUTERS = tuple(part.router for part in (applications, traces, debugging, datasets, service, jobs))
+ROUTERS = tuple(part.router for part in (applications, traces, anomalies, datasets, service, jobs))
