@@ -1,6 +1,7 @@
 package lineagemaster.plan;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -11,6 +12,7 @@ import java.util.function.LongConsumer;
 import java.util.stream.LongStream;
 import lineagemaster.delivery.Json;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
 /**
  * A DELETE or a TRUNCATE that removes whole files of a table of Iceberg, and reads no rows. Its snapshot is found by the
@@ -25,6 +27,7 @@ public final class IcebergDelete {
   private final Object table;
   private final String branch;
   private final Object newestBefore;
+  private final long began = System.currentTimeMillis();
   private Object newestBehind; // once it is known
   private boolean isOver;
 
@@ -39,6 +42,9 @@ public final class IcebergDelete {
   public static IcebergDelete of(LogicalPlan command) {
     try {
       Object relation = command.getClass().getMethod("table").invoke(command);
+      if (relation instanceof DataSourceV2ScanRelation) { // of a DELETE without a condition
+        relation = relation.getClass().getMethod("relation").invoke(relation);
+      }
       Object sparkTable = relation.getClass().getMethod("table").invoke(relation);
       return IcebergObjects.isA(sparkTable, TABLE) ? new IcebergDelete(sparkTable) : null;
     } catch (ReflectiveOperationException | RuntimeException | LinkageError other) {
@@ -72,7 +78,11 @@ public final class IcebergDelete {
       throws ReflectiveOperationException {
     Object last = isOver ? newestBehind : newest();
     List<Object> own = own(last, application);
-    if (own.isEmpty() && (last == null || id(last).equals(idOf(newestBefore)))) {
+    boolean isAsBefore = last == null || id(last).equals(idOf(newestBefore));
+    if (own.isEmpty() && isAsBefore) {
+      own = ofOtherBranches(application);
+    }
+    if (own.isEmpty() && isAsBefore) {
       return "";
     }
     if (own.size() != 1) {
@@ -101,10 +111,7 @@ public final class IcebergDelete {
     Object before = idOf(newestBefore);
     Object snapshot = last;
     while (snapshot != null && !id(snapshot).equals(before)) {
-      Map<?, ?> summary = (Map<?, ?>) IcebergObjects.call("Snapshot", snapshot, "summary");
-      if (DELETE.equals(IcebergObjects.call("Snapshot", snapshot, "operation"))
-          && application.equals(summary.get(APPLICATION))
-          && !changed(snapshot, "addedDeleteFiles").iterator().hasNext()) {
+      if (isOf(snapshot, application)) {
         own.add(snapshot);
       }
       Object parent = IcebergObjects.call("Snapshot", snapshot, "parentId");
@@ -113,10 +120,28 @@ public final class IcebergDelete {
     return own;
   }
 
+  /** The same of a setting by which Iceberg writes into another branch (`spark.wap.branch`). */
+  private List<Object> ofOtherBranches(String application) throws ReflectiveOperationException {
+    List<Object> own = new ArrayList<>();
+    for (Object snapshot : (Iterable<?>) IcebergObjects.call("Table", table, "snapshots")) {
+      if ((Long) IcebergObjects.call("Snapshot", snapshot, "timestampMillis") > began && isOf(snapshot, application)) {
+        own.add(snapshot);
+      }
+    }
+    return own;
+  }
+
+  private boolean isOf(Object snapshot, String application) throws ReflectiveOperationException {
+    Map<?, ?> summary = (Map<?, ?>) IcebergObjects.call("Snapshot", snapshot, "summary");
+    return DELETE.equals(IcebergObjects.call("Snapshot", snapshot, "operation"))
+        && application.equals(summary.get(APPLICATION))
+        && !changed(snapshot, "addedDeleteFiles").iterator().hasNext();
+  }
+
   /** Runs of rows of the files that were deleted by then, by the paths of those that have some. */
   private Map<String, String> deletedBefore(Object snapshot, List<Object> files, int mostVectors, int mostRuns)
       throws ReflectiveOperationException {
-    Map<String, String> deleted = new java.util.HashMap<>();
+    Map<String, String> deleted = new HashMap<>();
     Object parent = IcebergObjects.call("Snapshot", snapshot, "parentId");
     Object before = parent == null ? null : snapshot((Long) parent);
     if (before == null || !changed(before, "deleteManifests").iterator().hasNext()) {
