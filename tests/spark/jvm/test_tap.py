@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from perf.delivery.brokers import closed_port
 from spark_agent.contract.columns import encode_integers
-from tests.support.spark.taps import PARTITIONS, TAP, Taps, attributes, check_tap, rows_by_id, task_rows
+from tests.support.spark.taps import PARTITIONS, TAP, Taps, attributes, check_tap, rows_by_id, said, task_rows
 
 KEY = "xxhash64(k) & 9223372036854775807 as key"
 
@@ -331,6 +331,23 @@ def test_an_output_tells_the_folder_and_bucket_of_each_row(taps: Taps, way: str,
         (f"name=a%2F{row['p']}" if row["p"] != 3 else "name=__HIVE_DEFAULT_PARTITION__", row["b"])
         for row in written
     ]
+
+
+def test_what_was_done_with_a_row_stays_with_it_where_rows_go_into_files_by_turns(
+    taps: Taps, tmp_path: Path
+) -> None:
+    rows = taps.spark.range(0, 2_000, 1, 1).selectExpr(
+        "id % 5 as place", "concat('p', id % 5) as name", "1 as b", "if(id % 3 = 0, 2L, 4L) as done"
+    )
+    placed = taps.placed(taps.with_ids(rows, 1, "id1"), {"id1": 1}, operation="done")
+    placed.write.parquet(str(tmp_path / "out"))
+    [run] = (manifest for manifest in taps.manifests() if manifest["input"] == TAP)
+    told = said(run, taps.blocks()[run["run"]])
+    updated = {told.ids[1][row] for row, operation in told.operations.items() if operation == 2}
+    assert len(run["places"]["of"]) == 5
+    assert told.ids[1] != sorted(told.ids[1])  # they are in the order of their files
+    assert updated == set(range(0, 2_000, 3))
+    assert set(told.operations.values()) == {2}
 
 
 @pytest.mark.parametrize(

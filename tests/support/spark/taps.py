@@ -31,11 +31,15 @@ POSITION = (1 << 33) - 1
 
 @dataclass(frozen=True)
 class Said:
-    """What one run's blocks say: by source, the id of each row or None; each row's key; the keys sent."""
+    """What one run's blocks say: by source, the id of each row or None; each row's key; the keys sent.
+
+    And what was done with rows, by their places.
+    """
 
     ids: Mapping[int, list[int | None]]
     keys: list[int]
     sent: list[int]
+    operations: Mapping[int, int]
 
 
 class Taps:
@@ -91,15 +95,27 @@ class Taps:
         )
         return self.frame(self._logical.Filter(tap, plan))
 
-    def placed(self, frame: DataFrame, sources: Mapping[str, int], writers: int = 0) -> DataFrame:
-        """The same rows through a tap of an output: to the folder of `name` and bucket `b`, by `place`."""
+    def placed(
+        self, frame: DataFrame, sources: Mapping[str, int], writers: int = 0, operation: str | None = None
+    ) -> DataFrame:
+        """The same rows through a tap of an output: to the folder of `name` and bucket `b`, by `place`.
+
+        The column `operation` says what a statement did with each.
+        """
         plan = frame._jdf.queryExecution().analyzed()
         output = attributes(plan)
         output_files = OutputFiles(
             output["place"], output["b"], ["name"], [output["name"]], writers, [output["name"]]
         )
         ids = [output[name] for name in sources]
-        tap = self.java.tap(self.common, TAP, ids, list(sources.values()), output_files=output_files)
+        tap = self.java.tap(
+            self.common,
+            TAP,
+            ids,
+            list(sources.values()),
+            output_files=output_files,
+            operation=None if operation is None else output[operation],
+        )
         return self.frame(self._logical.Filter(tap, plan))
 
     @property
@@ -147,9 +163,12 @@ def said(manifest: Mapping[str, Any], blocks: Sequence[tuple[contract.Block, int
     ids: dict[int, list[int | None]] = {}
     codes: list[int] = []
     key_of: dict[int, int] = {}
+    operations: dict[int, int] = {}
     for block, source in blocks:
         columns = {name: list(values) for name, values in block.columns.items()}
-        if block.node == TAP:
+        if block.relation == contract.OPERATIONS:
+            operations.update(zip(columns["out"], columns["operation"], strict=True))
+        elif block.node == TAP:
             assert source is not None
             column = ids.setdefault(source, [None] * manifest["inputs"])
             first = block.base_out
@@ -171,7 +190,7 @@ def said(manifest: Mapping[str, Any], blocks: Sequence[tuple[contract.Block, int
             assert (block.node, block.relation, source) == (KEYS, "pairs", None)
             key_of.update(zip(columns["in"], columns["out"], strict=True))
     assert sorted(key_of) == list(range(len(key_of)))
-    return Said(ids, [key_of[code] for code in codes], list(key_of.values()))
+    return Said(ids, [key_of[code] for code in codes], list(key_of.values()), operations)
 
 
 def task_rows(folder: Path) -> dict[int, list[dict[str, Any]]]:
