@@ -13,6 +13,8 @@ import pytest
 
 from lineage_service.cli.stores import open_queries
 from lineage_service.settings import Settings
+from lineage_service.tracing.files.file_systems import FileSystems
+from lineage_service.tracing.tables.iceberg_metadata import read_metadata
 from tests.support.tables.delta_oracle import Changes
 from tests.support.tables.row_ends import ends_by, traced_ends
 from tests.support.tables.traced_rows import out_rows
@@ -122,3 +124,26 @@ def test_a_condition_may_have_a_subquery(lake: Warehouse, mode: str) -> None:
             if statement == "DELETE" and row in ids
         }
         assert ends.deleted == deleted, row
+
+
+def test_an_application_deletes_files_that_another_one_wrote(lake: Warehouse) -> None:
+    changes = Changes.of(0, 0)
+    changes.files = {"first": [(key, key, f"n{key}", str(key % 3)) for key in range(12)]}
+    changes.statements = ["DELETE FROM {table} WHERE id = 5"]
+    put(lake, changes, MERGE, "3", "p")
+    writer = lake.run("iceberg_statements.py")
+    [_, first] = json.loads((lake.folder / "snapshots.json").read_text())
+    statements = ["DELETE FROM ice.db.t WHERE p = '2'", "DELETE FROM ice.db.t WHERE p = '7'"]
+    (lake.folder / "statements.json").write_text(json.dumps([*statements, "TRUNCATE TABLE ice.db.t"]))
+    deleter = lake.run("statements.py")
+    metadata = read_metadata(FileSystems(), str(lake.folder / "warehouse" / "db" / "t"))
+    by_time = sorted(metadata.snapshots.values(), key=lambda snapshot: snapshot.time)
+    later = [snapshot.id for snapshot in by_time if snapshot.summary.get("deleted-data-files")]
+    assert len(later) == 2
+    queries = open_queries(Settings())
+    for row in range(12):
+        expected = ("DELETE", later[0]) if row % 3 == 2 else ("TRUNCATE", later[1])
+        ends = traced_ends(queries, writer, lake.folder / "first.csv", row)
+        assert ends.deleted == {("DELETE", first) if row == 5 else expected}, row
+    sinks = [node.name for node in queries.graph(deleter).nodes if node.kind == "sink"]
+    assert sinks == ["DELETE: deleted rows", "TRUNCATE: deleted rows"]
