@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from lineage_service.datasets.counted_rows import is_deletion
+from lineage_service.datasets.counted_rows import is_beside_version
 from lineage_service.datasets.event_datasets import dataset_of, schema_of
 from lineage_service.datasets.upstream import Upstream
 from lineage_service.datasets.uses import ApplicationUses, Files, Unnamed, Use
@@ -81,9 +81,11 @@ class _Reader:
 
     def uses(self) -> Iterable[Use]:
         """By the numbers of their nodes."""
-        written = {_made(node) for node in self._nodes.values() if _is_write(node) and not is_deletion(node)}
+        written = {
+            _made(node) for node in self._nodes.values() if _is_write(node) and not is_beside_version(node)
+        }
         for number, node in sorted(self._nodes.items()):
-            if number in self._datasets and not (is_deletion(node) and _made(node) in written):
+            if number in self._datasets and not (is_beside_version(node) and _made(node) in written):
                 yield self._use(number, node, self._datasets[number])
 
     def unnamed(self) -> Iterable[Unnamed]:

@@ -12,14 +12,14 @@ from typing import Any
 
 from spark_agent import contract
 
-__all__ = ["RowCounts", "is_deletion"]
+__all__ = ["RowCounts", "is_beside_version"]
 
 Event = Mapping[str, Any]
 
 
-def is_deletion(node: Event) -> bool:
-    """Are the records of a sink rows that a statement has deleted?"""
-    return (node.get("dataset") or {}).get("operation") == "delete"
+def is_beside_version(node: Event) -> bool:
+    """Are the records of a sink no rows of the version: deleted by a statement, or of a change data feed?"""
+    return (node.get("dataset") or {}).get("operation") in ("delete", "change")
 
 
 class RowCounts:
@@ -42,7 +42,7 @@ class RowCounts:
     def of(self, node: int) -> int | None:
         """None where they are not counted."""
         registered = self._nodes[node]
-        if is_deletion(registered):
+        if is_beside_version(registered):
             return 0  # no version has these rows
         if registered["relation"] == contract.CARRIED:
             return None

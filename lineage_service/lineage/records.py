@@ -62,8 +62,9 @@ class Record(Result):
     operation: str | None = field(
         default=None,
         metadata=doc(
-            "At sinks, what a statement of a table did: insert, update, copy (it wrote the row as it was) or"
-            " delete; where that is known.",
+            "At sinks, what a statement of a table did: insert, update, copy (it wrote the row as it was),"
+            " delete, or change (it is a row of a change data feed, and none of the table); where that is"
+            " known.",
             omit_none=True,
         ),
     )

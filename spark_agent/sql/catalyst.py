@@ -54,6 +54,7 @@ class Catalyst:
         self.iceberg = IcebergPlans(jvm, java)
         self.row_operations = java.row_operations  # what statements of tables do with rows
         self.merge_instructions = java.merge_instructions
+        self.change_feeds = java.change_feeds  # of tables, as scans of their files
         catalyst = jvm.org.apache.spark.sql.catalyst
         expressions, plans = catalyst.expressions, catalyst.plans.logical
         self.none = singleton(jvm.scala, "None")

@@ -50,6 +50,7 @@ _CLASSES = {
         "WindowFunctions",
         "PickingFunctions",
         "CallSites",
+        "ChangeFeeds",
         "CorrelatedSubqueries",
         "DeletionVectors",
         "IcebergDelete",
@@ -103,6 +104,7 @@ class Jvm:
         self.python_functions = classes.PythonFunctions()
         self.call_sites = classes.CallSites
         self.table_keys = classes.TableKeys()
+        self.change_feeds = classes.ChangeFeeds()
         self.deletion_vectors = classes.DeletionVectors
         self._nil = self.plan_builder.seq(self._empty)
         self.manifests = classes.ManifestAccumulator()

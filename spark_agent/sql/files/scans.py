@@ -35,6 +35,12 @@ _FORMATS = {
 }
 #: Files of these formats know the index of each row, or how many rows are before a split.
 _INDEXED, _STRIPED = frozenset(("parquet", "delta")), frozenset(("orc", "avro", "delta"))
+#: What lists the files of a change data feed -> which of its rows are in them.
+_OF_FEED = {
+    "TahoeChangeFileIndex": "rows of change files",
+    "CdcAddFileIndex": "rows that were added",
+    "TahoeRemoveFileIndex": "rows that were removed",
+}
 #: A scan of a table of a source of version 2.
 OF_TABLE = "DataSourceV2ScanRelation"
 #: Options that do not change what a column of a row is, whatever they say.
@@ -89,6 +95,8 @@ class FileScans:
         if not roots:
             return format, None
         described = ", ".join(map(partitions.local_path, roots)) + (f" and {more} more" if more else "")
+        if of_feed := _OF_FEED.get(files.get("index", "")):
+            described += f", change data feed: {of_feed}"
         options = files["options"]
         if format == "csv" and options.get("header", "false").lower() == "true":
             format = "csv+header"

@@ -101,6 +101,7 @@ class PlannedQuery:
     output: Output | None  # the files that it writes
     endpoint: Endpoint | None  # where its rows go otherwise
     deletion: Output | None = None  # the rows that its statement deletes, if it may delete some
+    changes: Output | None = None  # the rows of a change data feed, if it writes some
     is_given: bool = False  # a library of the JVM takes its rows
     schema: Schema | None = None  # of the rows that it gives
     site: Site | None = None  # where rows that stay in Spark were asked for

@@ -49,7 +49,15 @@ from spark_agent.sql.runtime.removed_rows import RemovedRows
 from spark_agent.sql.runtime.reruns import Reruns
 from spark_agent.sql.runtime.saves import Saves
 from spark_agent.sql.runtime.whole_file_deletes import WholeFileDeletes
-from spark_agent.sql.table_formats import delta_outputs, iceberg_outputs, row_level_commands, row_operations
+from spark_agent.sql.table_formats import (
+    change_rows,
+    delta_outputs,
+    iceberg_outputs,
+    row_level_commands,
+    row_operations,
+)
+from spark_agent.sql.table_formats.change_rows import ChangeColumns
+from spark_agent.sql.table_formats.delta_outputs import DeltaOutput
 from spark_agent.sql.table_formats.iceberg_outputs import IcebergOutput
 from spark_agent.sql.table_formats.log_files import LogFiles
 from spark_agent.sql.table_formats.row_level_commands import RowLevelCommand
@@ -255,6 +263,7 @@ class Queries:
             endpoint=endpoint,
             is_given=is_giving and endpoint is None,
             deletion=self._deletion(plan, kind, query, call, output),
+            changes=self._changes(query, output),
             site=self._site(call) if call.is_kept else None,
             schema=None
             if call.gives_no_result or output is not None
@@ -290,6 +299,12 @@ class Queries:
         if call.work is None or not call.work.may_leave_out:
             return None
         return delta_outputs.of_deletion(self._catalyst, call.work, query, self._log_files.read)
+
+    def _changes(self, query: Plan, output: outputs.Output | None) -> outputs.Output | None:
+        """Where rows of a plan go that are of a change data feed, if there are some."""
+        if not isinstance(output, DeltaOutput) or ChangeColumns.of(self._catalyst, query) is None:
+            return None
+        return delta_outputs.of_changes(output)
 
     def _site(self, call: PlanningCall) -> Site | None:
         """Where in the program a query was asked for; counts that."""
@@ -355,10 +370,13 @@ class Queries:
         query, output, is_action = planned.query, planned.output, planned.is_action
         limits, query = commands.limits_of(self._catalyst, query) if is_action else ([], query)
         rows = self._rows(walk, query, planned)
+        written = self._in_order(rows.written, output)
+        if planned.changes is not None:
+            written = self._with_changes(walk, query, planned, rows, written)
         rewritten, node = rewriter.output(
             walk,
             query,
-            self._in_order(rows.written, output),
+            written,
             name,
             output_files=None if output is None else output.output_files,
             digest=self._digest(planned),
@@ -388,12 +406,28 @@ class Queries:
         self._note_kept(planned, node.number)
         return rewritten if planned.into_command is None else planned.into_command(rewritten)
 
+    def _with_changes(
+        self, walk: Walk, query: Plan, planned: PlannedQuery, rows: StatementRows, written: Rewritten
+    ) -> Rewritten:
+        """With taps for the rows of a change data feed, and for those that the statement deletes."""
+        columns, changes, gone = ChangeColumns.of(self._catalyst, query), planned.changes, planned.deletion
+        if columns is None or changes is None:
+            return written
+        sink = {"description": changes.path, "dataset": changes.dataset}
+        deletion = None if gone is None else {"description": gone.path, "dataset": gone.dataset}
+        written, rows.changes, rows.deleted = change_rows.tapped(
+            walk, columns, written, planned.name, sink, changes.output_files, deletion
+        )
+        return written
+
     def _begin_outputs(self, planned: PlannedQuery, rows: StatementRows, node: PlanNode) -> None:
         """`node` is that of the rows that are written."""
         if rows.default is not None and node.dataset is not None:
             node.dataset = {**node.dataset, "operation": rows.default}
         if planned.output is not None:
             self._executions.begin_output(node.number, planned.output)
+        if planned.changes is not None and rows.changes is not None:
+            self._executions.begin_output(rows.changes.number, planned.changes)
         if planned.deletion is None:
             return
         if rows.deleted is not None:
@@ -410,6 +444,9 @@ class Queries:
             if command is not None:
                 return command.rewritten(walk, query)
             return StatementRows(walk.rewrite(query), default=None if work is None else work.written_as)
+        if planned.changes is not None:
+            self._updates.pop(planned.call.thread, None)
+            return change_rows.rows_of(walk, query, None if work is None else work.statement)
         if work is None or work.statement is None or not work.is_writing:
             return StatementRows(walk.rewrite(query))
         if work.statement == "UPDATE" and planned.call.thread in self._updates:

@@ -49,11 +49,15 @@ class RemovedFile:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a transaction made of its table: a version with new files, and without some that there were."""
+    """What a transaction made of its table: a version with new files, and without some that there were.
+
+    `changes` are files of its change data feed. The log does not say how many rows these have.
+    """
 
     version: int
     files: tuple[AddedFile, ...]
     removed: tuple[RemovedFile, ...] = ()
+    changes: tuple[AddedFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,8 @@ def commit_of(table: str, mark: CommitMark, after: int, read: ReadText) -> tuple
         version += 1
         if mark.is_of(text):
             actions = list(_actions(text))
-            return Commit(version, tuple(_added(actions)), tuple(_removed(actions))), version
+            changes = tuple(_changes(actions))
+            return Commit(version, tuple(_added(actions)), tuple(_removed(actions)), changes), version
     return None, version
 
 
@@ -127,6 +132,12 @@ def _removed(actions: list[dict[str, Any]]) -> Iterator[RemovedFile]:
             yield RemovedFile(
                 unquote(remove["path"]), remove.get("size"), _rows(remove), remove.get("deletionVector")
             )
+
+
+def _changes(actions: list[dict[str, Any]]) -> Iterator[AddedFile]:
+    for action in actions:
+        if (change := action.get("cdc")) is not None:
+            yield AddedFile(unquote(change["path"]), change.get("size"), None, None)
 
 
 def _rows(action: Mapping[str, Any]) -> int | None:

@@ -8,8 +8,9 @@ is not that of its records.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +21,8 @@ from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.files import written_files
 from spark_agent.sql.files.outputs import Output
 from spark_agent.sql.plan_schemas import schema_given
-from spark_agent.sql.table_formats import delta_log, row_operations
+from spark_agent.sql.table_formats import change_rows, delta_log, row_operations
+from spark_agent.sql.table_formats.change_rows import ChangeColumns
 from spark_agent.sql.table_formats.delta_log import AddedFile, Commit, CommitMark
 from spark_agent.sql.table_formats.table_work import TableWork, Transaction
 from spark_agent.sql.types import Expression, OutputFiles, Plan
@@ -32,6 +34,10 @@ _MOST_ROWS = "spark.sql.files.maxRecordsPerFile"
 _FORMAT = "delta"
 #: The files that a statement of Delta Lake reads.
 _BATCH_INDEX = "TahoeBatchFileIndex"
+#: The path of a file of changes, and as what data file it would be at the same place.
+_CHANGES, _AS_DATA = re.compile(r"\A_change_data/((?:.*/)?)cdc-"), r"\1part-"
+Place = tuple[str, written_files.File]
+"""The folder of a file below its table, and which one of a task's it is."""
 
 
 def _nothing(path: str) -> str | None:
@@ -74,12 +80,12 @@ class DeltaOutput(Output):
         pieces = [piece for of_task in self._pieces.values() for piece in of_task]
         if self._is_divided and not pieces:
             return []
-        rows: Counter[tuple[str, written_files.File]] = Counter()
+        rows: Counter[Place] = Counter()
         for of_task, split in ((of_task, split) for split, of_task in self._pieces.items()):
             ends = [*(piece.first for piece in of_task[1:]), self._rows.get(split, 0)]
             for piece, end in zip(of_task, ends, strict=bool(of_task)):
                 rows[piece.folder, piece.file] += end - piece.first
-        files = _files_at(rows, commit.files)
+        files = _files_at(rows, self._written(commit))
         if files is None:
             logger.debug("which rows of %s a transaction wrote is not known", self.path)
             return []
@@ -88,6 +94,18 @@ class DeltaOutput(Output):
             for split, of_task in sorted(self._pieces.items())
             if of_task
         ]
+
+    def _written(self, commit: Commit) -> Mapping[Place, Sequence[AddedFile]]:
+        """The files of a commit that its rows may be in, by their places."""
+        return _by_place((file.path, file) for file in commit.files)
+
+
+@dataclass
+class ChangeRows(DeltaOutput):
+    """Files of a change data feed. They lie below a folder of their own, and have names of their own."""
+
+    def _written(self, commit: Commit) -> Mapping[Place, Sequence[AddedFile]]:
+        return _by_place((_CHANGES.sub(_AS_DATA, file.path), file) for file in commit.changes)
 
 
 @dataclass
@@ -133,12 +151,24 @@ def of_write(
     output.schema = schema_given(catalyst, query)
     try:
         output.most_rows = max(int(catalyst.conf(query, _MOST_ROWS, "0")), 0)
-        output.output_files, output.order = _files(catalyst, query, transaction)
+        changes = ChangeColumns.of(catalyst, query)
+        if changes is not None:
+            output.left_out = lambda: changes.is_change
+        output.output_files, output.order = _files(catalyst, query, transaction, changes)
         output.is_sorted_again = "string" in catalyst.types(output.order)
     except Exception:  # noqa: BLE001 - then its rows are followed all the same, but not to files
         logger.debug("which rows go into which file of %s is not known", path, exc_info=True)
         output.output_files, output.order = None, []
     return output
+
+
+def of_changes(output: DeltaOutput) -> ChangeRows:
+    """Where the changes go that are among the rows of a query."""
+    dataset = {**output.dataset, "operation": change_rows.OPERATION}
+    changes = ChangeRows(output.path, dataset, mark=output.mark, version=output.version, read=output.read)
+    changes.output_files, changes.most_rows = output.output_files, output.most_rows
+    changes.is_sorted_again = output.is_sorted_again
+    return changes
 
 
 def of_truncate(catalyst: Catalyst, command: Plan) -> Transaction:
@@ -184,49 +214,56 @@ def _of_rewrite(catalyst: Catalyst, query: Plan) -> tuple[Transaction | None, st
 
 
 def _files(
-    catalyst: Catalyst, query: Plan, transaction: Transaction
+    catalyst: Catalyst, query: Plan, transaction: Transaction, changes: ChangeColumns | None
 ) -> tuple[OutputFiles | None, list[Expression]]:
+    """Into which files rows go, and the order of the rows of a task. Changes and others go apart."""
     if any(catalyst.conf(query, name, "false").lower() == "true" for name in _MOVING_ROWS):
         return None, []
+    writers = int(catalyst.conf(query, _WRITERS, "0"))
+    first = [] if changes is None else [changes.is_change]
     if not transaction.partition_columns:
-        return OutputFiles(), []
+        return OutputFiles(), [] if writers else first
     by_name = {str(column.name()).casefold(): column for column in catalyst.items(query.output())}
     columns = [by_name[name.casefold()] for name in transaction.partition_columns]
     zone = str(query.conf().sessionLocalTimeZone())
     values = [catalyst.text(column, zone) for column in columns]
     key = catalyst.key([*columns, *values])
-    writers = int(catalyst.conf(query, _WRITERS, "0"))
     files = OutputFiles(key, None, list(transaction.partition_columns), values, writers)
-    return files, [] if writers else columns
+    return files, [] if writers else [*first, *columns]
 
 
 def _files_at(
-    rows: Mapping[tuple[str, written_files.File], int], files: Sequence[AddedFile]
-) -> dict[tuple[str, written_files.File], AddedFile] | None:
-    """The files of a commit that are at these places (folder and task) and have so many rows.
+    rows: Mapping[Place, int], files: Mapping[Place, Sequence[AddedFile]]
+) -> dict[Place, AddedFile] | None:
+    """The files of a commit that are at these places and have so many rows, as far as the log counts them.
 
     None where one is missing, or where more than one fits: a transaction may write by several queries.
     """
-    by_place: dict[tuple[str, written_files.File], list[AddedFile]] = defaultdict(list)
-    for file in files:
-        folder, _, name = file.path.rpartition("/")
-        match = written_files.PART.match(name)
-        if match is not None:
-            written = written_files.File(int(match[1]), written_files.NO_BUCKET, int(match[4]))
-            by_place[folder, written].append(file)
     chosen = {}
     for place, count in rows.items():
-        fitting = [file for file in by_place[place] if file.rows in (None, count)]
+        fitting = [file for file in files.get(place, ()) if file.rows in (None, count)]
         if len(fitting) != 1:
             return None
         chosen[place] = fitting[0]
     return chosen
 
 
+def _by_place(files: Iterable[tuple[str, AddedFile]]) -> dict[Place, list[AddedFile]]:
+    """Files by the paths that data files of their places have."""
+    by_place: dict[Place, list[AddedFile]] = defaultdict(list)
+    for path, file in files:
+        folder, _, name = path.rpartition("/")
+        match = written_files.PART.match(name)
+        if match is not None:
+            written = written_files.File(int(match[1]), written_files.NO_BUCKET, int(match[4]))
+            by_place[folder, written].append(file)
+    return by_place
+
+
 def _partition(
     split: int,
     pieces: list[written_files.Piece],
-    files: Mapping[tuple[str, written_files.File], AddedFile],
+    files: Mapping[Place, AddedFile],
     table: str,
 ) -> dict[str, Any]:
     """A task's rows in the terms of the contract."""

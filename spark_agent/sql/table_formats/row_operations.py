@@ -24,8 +24,6 @@ _COPIED = contract.ROW_OPERATIONS[COPY]
 UPDATING = "UpdateCommand"
 #: The column of what is done with a row.
 OPERATION = "lineage_operation"
-#: A column of what is written into a table with a change data feed.
-_CHANGE_TYPE = "_change_type"
 #: Spark may partition rows by turns, by a hash of all their columns.
 _REPARTITIONS = frozenset(("Repartition", "RepartitionByExpression"))
 #: Joins of a MERGE that writes files anew: rows of the table that it copies stay, on the right.
@@ -48,13 +46,14 @@ def deleted_by(path: str, version: str) -> str:
 
 @dataclass
 class StatementRows:
-    """The rows that a statement writes, and the node of those that it deletes, if these are known.
+    """The rows that a statement writes, and the nodes of those that it deletes or that are changes, if known.
 
     It does `default` with each row that it writes, or what `operation` says, an expression over these rows.
     """
 
     written: Rewritten
     deleted: PlanNode | None = None
+    changes: PlanNode | None = None  # of a change data feed
     is_known: bool = True  # is it known which rows it deletes
     default: str | None = None
     operation: Expression | None = None
@@ -133,7 +132,7 @@ def _above(
 
 
 def moved(walk: Walk, moves: Sequence[Plan], rows: Rewritten, operation: Expression | None) -> Rewritten:
-    """`rows` below projections, sorts and repartitions, the first of which is on top.
+    """`rows` below projections, filters, sorts and repartitions, the first of which is on top.
 
     `operation` is a column of the rows that these keep, too.
     """
@@ -166,7 +165,7 @@ def rows_of_update(walk: Walk, query: Plan, condition: Expression | None) -> Sta
     is about. None: it has no condition. Raises UncoveredError.
     """
     catalyst = walk.catalyst
-    is_plain = catalyst.kind(query) == "Project" and _CHANGE_TYPE not in catalyst.names(query.output())
+    is_plain = catalyst.kind(query) == "Project"
     if is_plain and condition is not None:
         columns = set(catalyst.column_ids(query.child()))
         is_plain = bool(condition.deterministic()) and catalyst.column_ids_read(condition) <= columns
@@ -192,25 +191,36 @@ def _with_operations(walk: Walk, projection: Plan) -> tuple[Rewritten, Expressio
     projected = catalyst.project(projection.projectList(), below.plan, [*ids, operation])
     rows = walk.over(projection, below, projected, ())
     attribute = operation.toAttribute()
-    of_table = _ids_of_table(catalyst, projection.child(), below.ids)
+    return without_source_of_copies(walk, projection, projection.child(), rows, attribute), attribute
+
+
+def without_source_of_copies(
+    walk: Walk, like: Plan, joined: Plan, rows: Rewritten, operation: Expression
+) -> Rewritten:
+    """Rows of a MERGE, of which those that are copied are not of its source.
+
+    They have the columns of `like` and `operation`; `joined` is the plan with the join that they are made of.
+    """
+    catalyst = walk.catalyst
+    of_table = _ids_of_table(catalyst, joined, rows.ids)
     if of_table is None:
-        return rows, attribute
-    is_copied = catalyst.same(attribute, catalyst.long(COPY))
+        return rows
+    is_copied = catalyst.same(operation, catalyst.long(COPY))
     of_source = [
         catalyst.alias(catalyst.if_(is_copied, catalyst.no_id, column), f"lineage_{node}")
         for column, node in rows.ids[:-of_table]
     ]
     kept = rows.ids[-of_table:]
-    columns = [*catalyst.items(projection.output()), *(column for column, _ in kept), attribute]
+    columns = [*catalyst.items(like.output()), *(column for column, _ in kept), operation]
     plan = catalyst.project(columns, rows.plan, of_source)
     sources = [node for _, node in rows.ids[:-of_table]]
     ids_now: Ids = [(column.toAttribute(), node) for column, node in zip(of_source, sources, strict=True)]
-    return Rewritten(plan, [*ids_now, *kept], rows.node), attribute
+    return Rewritten(plan, [*ids_now, *kept], rows.node)
 
 
 def _ids_of_table(catalyst: Catalyst, plan: Plan, ids: Ids) -> int | None:
     """How many of the ids, the last ones, are those of the table. None where that is not known."""
-    while catalyst.kind(plan) in ("Project", "Filter"):
+    while catalyst.kind(plan) in ("Project", "Filter", "Generate"):
         plan = plan.child()
     if catalyst.kind(plan) != "Join" or str(plan.joinType().toString()) not in _KEEPING_TABLE:
         return None

@@ -34,11 +34,11 @@ pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1800)]
 VARIANTS = {
     "plain": (),
     "partitioned": ("partitioned",),
-    "deletion vectors": ("delta.enableDeletionVectors=true",),
+    "deletion vectors": ("enableDeletionVectors=true",),
     "partitioned, deletion vectors, row tracking": (
         "partitioned",
-        "delta.enableDeletionVectors=true",
-        "delta.enableRowTracking=true",
+        "enableDeletionVectors=true",
+        "enableRowTracking=true",
     ),
 }
 

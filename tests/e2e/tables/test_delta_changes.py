@@ -24,8 +24,9 @@ from tests.support.tables.traced_rows import out_rows
 # The first waits for an installation.
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1800)]
 
-VECTORS = {"delta.enableDeletionVectors": "true"}
-TRACKING = {"delta.enableRowTracking": "true"}
+VECTORS = {"enableDeletionVectors": "true"}
+TRACKING = {"enableRowTracking": "true"}
+FEED = {"enableChangeDataFeed": "true"}
 
 
 @pytest.fixture
@@ -53,6 +54,8 @@ def put(lake: Lake, changes: Changes, properties: dict[str, str], *, is_partitio
         (4, VECTORS | TRACKING, True),
         (5, TRACKING, False),
         (6, VECTORS, False),
+        (21, FEED, False),
+        (22, FEED | VECTORS, True),
     ],
 )
 def test_each_row_is_traced_through_random_changes(
@@ -84,7 +87,8 @@ def test_each_row_is_traced_through_random_changes(
 
 
 @pytest.mark.parametrize(
-    ("seed", "properties", "is_partitioned"), [(7, {}, False), (8, VECTORS | TRACKING, True)]
+    ("seed", "properties", "is_partitioned"),
+    [(7, {}, False), (8, VECTORS | TRACKING, True), (9, FEED, True)],
 )
 def test_the_log_and_the_rows_of_a_table_are_those_without_lineage(
     lake: Lake, seed: int, properties: dict[str, str], is_partitioned: bool

@@ -45,6 +45,8 @@ class Changes:
     """(version, name of the statement, origins of a row that it deleted, and of what made it do so)."""
     events: list[tuple[str, str, frozenset[Origin]]] = field(default_factory=list)
     """(name of the statement, what it did with a row of the table, origins of that row); no copies."""
+    feed: list[tuple[str, Values, frozenset[Origin]]] = field(default_factory=list)
+    """(type of a change, the row that the change data feed has of it, origins of that)."""
     version: int = 0
     statement_of: dict[int, int] = field(
         default_factory=dict
@@ -58,7 +60,7 @@ class Changes:
         rows = [changes.row(key) for key in range(60)]
         changes.files["first"] = rows
         for row, values in enumerate(rows):
-            changes.table[values[0]] = TableRow(values, frozenset({("first.csv", row)}))
+            changes._add(TableRow(values, frozenset({("first.csv", row)})))
         while len(changes.statements) < count:
             kinds = (changes.merge, changes.merge, changes.merge, changes.update, changes.delete)
             more = (changes.insert, changes.optimize)
@@ -132,7 +134,7 @@ class Changes:
         self.next_id += 8
         self.done(f"INSERT INTO {{table}} SELECT * FROM {name}")
         for row, values in enumerate(rows):
-            self.table[values[0]] = TableRow(values, frozenset({(f"{name}.csv", row)}))
+            self._add(TableRow(values, frozenset({(f"{name}.csv", row)})))
 
     def optimize(self) -> None:
         """Whether it commits depends on the files, so that nothing counts versions behind it."""
@@ -218,12 +220,22 @@ class Changes:
                     TableRow(values, frozenset({(f"{name}.csv", row)})),
                 )
 
-    def _put(self, statement: str, operation: str, row: TableRow) -> None:
+    def _add(self, row: TableRow) -> None:
         self.table[row.values[0]] = row
+        self.feed.append(("insert", row.values, row.origins))
+
+    def _put(self, statement: str, operation: str, row: TableRow) -> None:
+        """Both rows of an update in the feed are of what made it."""
+        if operation == "update":
+            self.feed.append(("update_preimage", self.table[row.values[0]].values, row.origins))
+            self.feed.append(("update_postimage", row.values, row.origins))
+            self.table[row.values[0]] = row
+        else:
+            self._add(row)
         self.events.append((statement, operation, row.origins))
 
     def _delete(self, statement: str, key: int, origins: frozenset[Origin]) -> None:
-        del self.table[key]
+        self.feed.append(("delete", self.table.pop(key).values, origins))
         self.deleted.append((self.version, statement, origins))
         self.events.append((statement, "delete", origins))
 

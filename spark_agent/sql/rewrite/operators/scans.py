@@ -35,6 +35,8 @@ _OF_METADATA = "answered by Iceberg from its metadata: no row of the table was r
 def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten:
     """A scan whose rows are numbered, behind conditions that are pushed into it."""
     leaf = walk.look(plan)
+    if _is_feed(walk, plan, leaf):
+        return walk.rewrite(walk.catalyst.change_feeds.scans(plan))
     walk.interleaved += walk.scans.is_interleaved(leaf)
     if walk.interleaved > 1:
         raise UncoveredError("more than one bucketed table in a query")
@@ -178,6 +180,8 @@ def filter_(walk: Walk, plan: Plan) -> Rewritten:
     """What of it a scan makes use of is pushed into the scan, where rows are known all the same."""
     below = plan.child()
     leaf = walk.look(below)
+    if _is_feed(walk, below, leaf):
+        return walk.rewrite(walk.catalyst.change_feeds.scans(plan))
     has_positions = leaf.kind == _OF_VERSION_2 and walk.scans.describe_table(below) is not None
     if leaf.kind != "LogicalRelation" and not has_positions:
         return walk.pass_through(plan, below)
@@ -212,6 +216,12 @@ def _without_runtime_filters(walk: Walk, plan: Plan) -> tuple[Plan | None, list[
     if not runtime:
         return plan, []
     return walk.catalyst.filter(walk.catalyst.all_of(own), plan.child()) if own else None, runtime
+
+
+def _is_feed(walk: Walk, plan: Plan, leaf: Operator) -> bool:
+    """Does a leaf read the change data feed of a table of Delta Lake?"""
+    is_relation = leaf.kind == "LogicalRelation" and leaf.files is None
+    return is_relation and bool(walk.catalyst.change_feeds.isFeed(plan))
 
 
 def one_row(walk: Walk, plan: Plan) -> Rewritten:

@@ -226,7 +226,7 @@ public final class PlanReader {
 
   /**
    * What a scan of files reads: {format: the kind of its format, roots: the first paths, count: of all paths, options,
-   * is_bucketed, folders: the columns that are names of folders}.
+   * is_bucketed, folders: the columns that are names of folders, index: the kind of what lists its files}.
    */
   private String files(HadoopFsRelation relation) {
     if (relation == null) {
@@ -237,6 +237,7 @@ public final class PlanReader {
         + ",\"roots\":" + texts(roots.subList(0, Math.min(roots.size(), MAX_ROOTS)), Object::toString)
         + ",\"count\":" + roots.size()
         + ",\"options\":" + options(relation.options())
+        + ",\"index\":" + Json.quoted(kind(relation.location()))
         + ",\"is_bucketed\":" + relation.bucketSpec().isDefined()
         + ",\"folders\":" + texts(List.of(relation.partitionSchema().fieldNames()), Function.identity())
         + "}";
@@ -265,7 +266,8 @@ public final class PlanReader {
       return null;
     }
     Object relation = ((LogicalRelation) leaf).relation();
-    return relation.getClass() == HadoopFsRelation.class ? (HadoopFsRelation) relation : null;
+    boolean isOfFiles = relation.getClass() == HadoopFsRelation.class || relation instanceof FeedFiles;
+    return isOfFiles ? (HadoopFsRelation) relation : null;
   }
 
   static List<Attribute> output(LogicalPlan plan) {

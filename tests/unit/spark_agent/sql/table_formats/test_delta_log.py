@@ -100,3 +100,11 @@ def test_what_is_removed_is_told_but_not_a_file_that_gets_another_deletion_vecto
 def test_a_file_of_the_log_is_below_the_table_or_where_it_says() -> None:
     paths = [data_path("/t", path) for path in ("a", "/other/a", "s3://bucket/a")]
     assert paths == ["/t/a", "/other/a", "s3://bucket/a"]
+
+
+def test_files_of_a_change_data_feed_are_no_files_of_the_version() -> None:
+    change = {"cdc": {"path": "_change_data/p=a%20b/cdc-1.parquet", "size": 7, "dataChange": False}}
+    commit, _ = commit_of("/t", OURS, -1, log([committed_by("ours"), added("a.parquet"), change]))
+    assert commit is not None
+    assert [file.path for file in commit.files] == ["a.parquet"]
+    assert commit.changes == (AddedFile("_change_data/p=a b/cdc-1.parquet", 7, None, None),)

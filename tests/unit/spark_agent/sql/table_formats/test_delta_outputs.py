@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from spark_agent.sql.table_formats.delta_log import AddedFile, Commit
-from spark_agent.sql.table_formats.delta_outputs import DeltaOutput
+from spark_agent.sql.table_formats.delta_outputs import DeltaOutput, of_changes
 from spark_agent.sql.types import OutputFiles
 
 UUID = "5672f616-766b-4c4b-9bb8-0837fc8ac810"
@@ -85,3 +85,48 @@ def test_where_rows_are_sorted_again_nothing_is_told_of_a_task_that_spilled() ->
     written.take(1, 3, {"spilled": 0})
     partitions = written.files_of(Commit(1, (file(part(0), 3), file(part(1), 3))))
     assert [partition["split"] for partition in partitions] == [1]
+
+
+def change(split: int, folder: str = "") -> AddedFile:
+    return AddedFile(f"_change_data/{folder}{part(split).replace('part', 'cdc', 1)}", 10, None, None)
+
+
+def changes(written: DeltaOutput) -> DeltaOutput:
+    of_written = of_changes(written)
+    assert of_written.dataset["operation"] == "change"
+    return of_written
+
+
+def test_changes_are_in_files_of_their_own() -> None:
+    written = output()
+    feed = changes(written)
+    written.take(0, 3, {})
+    feed.take(0, 4, {})
+    commit = Commit(1, (file(part(0), 3),), changes=(change(0),))
+    [data], [of_feed] = written.files_of(commit), feed.files_of(commit)
+    assert data["parts"][0]["path"] == f"/t/{part(0)}"
+    assert of_feed["parts"][0]["path"] == f"/t/{change(0).path}"
+
+
+def test_changes_of_a_value_are_in_a_folder_of_that_value() -> None:
+    feed = changes(DeltaOutput("/t", {}, OutputFiles(key=object())))
+    feed.take(0, 5, {"places": {"of": [["p=1", -1], ["p=2", -1]], "runs": [0, 0, 2, 1]}})
+    [of_task] = feed.files_of(Commit(1, (), changes=(change(0, "p=2/"), change(0, "p=1/"))))
+    assert [(one["path"], one["first"]) for one in of_task["parts"]] == [
+        (f"/t/{change(0, 'p=1/').path}", 0),
+        (f"/t/{change(0, 'p=2/').path}", 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        [change(1)],
+        [change(0), AddedFile(change(0).path.replace("5672", "0000"), 10, None, None)],  # of two queries
+        [],
+    ],
+)
+def test_changes_that_do_not_fit_are_not_told(files: list[AddedFile]) -> None:
+    feed = changes(output())
+    feed.take(0, 3, {})
+    assert feed.files_of(Commit(1, (file(part(0), 3),), changes=tuple(files))) == []
