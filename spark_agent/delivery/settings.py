@@ -77,8 +77,8 @@ SETTINGS = (
     Setting(
         "spark.lineage.jdbc.keys",
         "on",
-        "Ask a database once for the primary key of each table that is read, and name its records by it; see "
-        "tables.md. `off`: they are known by their places. With `spark.lineage.redact` it is off.",
+        "Ask a database for the primary key of each table that is read or written, and name records by it; "
+        "see tables.md. `off`: they are known by their places. With `spark.lineage.redact` it is off.",
     ),
     Setting(
         _DETAILED,

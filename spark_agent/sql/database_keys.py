@@ -1,4 +1,4 @@
-"""How records of databases are named: by the primary key of their table, where a query reads it.
+"""How records of databases are named: by the primary key of their table, where a query reads or writes it.
 
 A database is asked once for each table, with the options of the query, within bounded time. What goes wrong
 is a reason, never an error of the user's. Promises that no query reads a column more for it.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,11 @@ _NAMED = (
     "when it was read"
 )
 _BY_PLACE = "known by their places in what the database returned"
+_WRITTEN = (
+    "each record has the primary key of the row that was written, which may have been changed since: a query "
+    "that reads the row is not linked with it"
+)
+_IN_ORDER = "known by their places in what was written"
 _OF_QUERY = "computed by the database itself, of rows that are not known here (a query)"
 
 
@@ -56,6 +62,38 @@ class DatabaseKeys:
             logger.debug("what names the records of a database is not known", exc_info=True)
             return None
 
+    def names_of_written(self, options: Any, query: Plan) -> RecordNames | None:
+        """Of the rows of a query that are written into the table of these options; None: nothing is said.
+
+        The database is asked each time: it may have made the table anew, with another key. Never raises.
+        """
+        if options is None or not self._is_on:
+            return None
+        try:
+            self._answers.pop(self._asked(options), None)
+            key, reason = self._primary_key(options)
+            if not key:
+                return RecordNames(reason=f"{_IN_ORDER}: {reason}")
+            columns = self._columns_written(query, key)
+            if not columns:
+                return RecordNames(
+                    reason=f"{_IN_ORDER}: the query does not write the primary key ({', '.join(key)})"
+                )
+            return RecordNames(key, [self._text(query, column) for column in columns], _WRITTEN)
+        except Exception:  # noqa: BLE001 - a name is never worth a query
+            logger.debug("what names the records of a database is not known", exc_info=True)
+            return None
+
+    def _columns_written(self, query: Plan, key: Sequence[str]) -> list[Expression]:
+        """The columns of a query that go into those of the key, as Spark finds them; none where one lacks."""
+        is_exact = self._catalyst.conf(query, "spark.sql.caseSensitive", "false").lower() == "true"
+        named: dict[str, list[Expression]] = defaultdict(list)
+        output = query.output()
+        for name, column in zip(self._catalyst.names(output), self._catalyst.items(output), strict=True):
+            named[name if is_exact else name.lower()].append(column)
+        columns = [named[name if is_exact else name.lower()] for name in key]
+        return [column[0] for column in columns] if all(len(column) == 1 for column in columns) else []
+
     def _names(self, options: Any, leaf: Plan, query: Plan) -> RecordNames:
         if not tables.is_name(str(options.tableOrQuery())):
             return RecordNames(reason=_OF_QUERY, is_exact=False)
@@ -72,12 +110,16 @@ class DatabaseKeys:
         return RecordNames(key, [self._text(leaf, column) for column in columns], _NAMED)
 
     def _primary_key(self, options: Any) -> tuple[list[str], str]:
-        asked = f"{options.url()}\n{options.tableOrQuery()}"
-        asked = hashlib.sha256(asked.encode()).hexdigest()  # an address may hold a password
+        asked = self._asked(options)
         if asked not in self._answers:
             answer = json.loads(self._jvm.table_keys.of(options, _WAIT_MS))
             self._answers[asked] = list(answer.get("columns", ())), str(answer.get("reason", ""))
         return self._answers[asked]
+
+    @staticmethod
+    def _asked(options: Any) -> str:
+        """Names a table. An address may hold a password."""
+        return hashlib.sha256(f"{options.url()}\n{options.tableOrQuery()}".encode()).hexdigest()
 
     def _columns(self, leaf: Plan, key: Sequence[str]) -> list[Expression]:
         """The columns of the key among those of a scan; none where one is not among them."""

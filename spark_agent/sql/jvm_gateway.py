@@ -219,6 +219,7 @@ class Jvm:
         step_size: int = 0,
         digest: Any = None,
         operation: Any = None,
+        record_key: tuple[Sequence[str], Sequence[Any]] | None = None,
     ) -> Any:
         """A LineageTap over columns of ids, of the nodes `sources`.
 
@@ -227,6 +228,7 @@ class Jvm:
         it is of a plan whose rows are to be cached or checkpointed. With a `step_size` it is one for `reads`,
         and its key is not used. A `digest` is as a key, of the rows of an output without files. An
         `operation` says what a statement of a table did with a row of an output, see contract.OPERATIONS.
+        A `record_key` names the records of an output without files: columns, and texts of their values.
         """
         if (key is None) != (codes < 0) or (key is None) != (keys < 0) or len(ids) != len(sources):
             raise ValueError(f"tap {node} has a key without its nodes, or columns without theirs")
@@ -236,6 +238,8 @@ class Jvm:
             raise ValueError(f"tap {node} has digests beside a key, or beside files")
         if operation is not None and (key is not None or digest is not None):
             raise ValueError(f"tap {node} has operations beside a key, or beside digests")
+        if record_key is not None and (key is not None or output_files is not None):
+            raise ValueError(f"tap {node} names records beside a key, or beside files")
         files = output_files or OutputFiles()
         texts = self._empty if files.texts is None else files.texts
         spec = self._tap_spec(config, node, sources, codes, keys, files, is_persisted=is_persisted)
@@ -244,6 +248,9 @@ class Jvm:
             spec = spec.withDigests()
         if operation is not None:
             spec = spec.withOperations()
+        if record_key is not None:
+            columns, texts = record_key[0], self.java_list(record_key[1])
+            spec = spec.withRecordKeys(self.java_list(columns))
         optional = (key, digest, operation, files.key, files.bucket)
         children = [*ids, *(child for child in optional if child is not None), *files.values]
         return self._tap(spec, self.plan_builder.joined(self.java_list(children), texts))

@@ -65,6 +65,19 @@ def jdbc_options(leaf: Plan, kind: str) -> Any:
     return None
 
 
+def jdbc_options_written(jvm: Any, command: Plan, *, is_save: bool) -> Any:
+    """The same of a table that a command writes into; `is_save`: it is a SaveIntoDataSourceCommand."""
+    if not is_save:
+        table = command.table()
+        table = table.table() if class_name(table) == "DataSourceV2Relation" else table
+        return table.jdbcOptions() if class_name(table) == "JDBCTable" else None
+    if class_name(command.dataSource()) != "JdbcRelationProvider":
+        return None
+    options = _texts(command.options())
+    of_jdbc = jvm.org.apache.spark.sql.execution.datasources.jdbc
+    return of_jdbc.JDBCOptions(options["url"], options["dbtable"], command.options())
+
+
 def kafka_servers(leaf: Plan, kind: str) -> str | None:
     """The brokers that a scan of Kafka reads from; None of another one, or where they are not known."""
     options = _safely(lambda plan: _kafka_options(plan, kind), leaf) or {}

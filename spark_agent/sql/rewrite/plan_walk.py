@@ -63,6 +63,7 @@ class Taps(Protocol):
         step_size: int = 0,
         digest: Expression | None = None,
         operation: Expression | None = None,
+        record_names: RecordNames | None = None,
     ) -> Expression: ...
 
     def record_key(self, node: int, ids: Expression, names: RecordNames) -> Expression:

@@ -12,6 +12,7 @@ from typing import Any
 
 from spark_agent import contract
 from spark_agent.sql.catalyst import Catalyst
+from spark_agent.sql.database_keys import RecordNames
 from spark_agent.sql.rewrite.operators import (
     aggregates,
     functions,
@@ -56,11 +57,13 @@ def output(
     digest: Expression | None = None,
     left_out: Expression | None = None,
     operation: Expression | None = None,
+    record_names: RecordNames | None = None,
     **fields: Any,
 ) -> tuple[Plan, PlanNode]:
     """`top` with the tap of an output above it, and the columns of `plan` again; and its node.
 
-    `output_files` and `digest` are expressions over the columns of `plan`, `operation` over those of `top`.
+    `output_files`, `digest` and `record_names` are of expressions over the columns of `plan`, `operation` of
+    one over those of `top`.
     `left_out` is a condition: rows that meet it are no records of the output.
     """
     description = str(fields.pop("description", ""))
@@ -70,7 +73,14 @@ def output(
     if walk.upper_bound_reason:
         node.exact, node.reason = False, walk.upper_bound_reason
     node.id_parents = list(dict.fromkeys(source for _, source in top.ids))
-    tap = walk.taps.tap(node.number, top.ids, output_files=output_files, digest=digest, operation=operation)
+    tap = walk.taps.tap(
+        node.number,
+        top.ids,
+        output_files=output_files,
+        digest=digest,
+        operation=operation,
+        record_names=record_names,
+    )
     if left_out is not None:
         tap = walk.catalyst.either(left_out, tap)
     return walk.catalyst.project_as(plan, walk.catalyst.filter(tap, top.plan)), node

@@ -81,6 +81,7 @@ class PlanTaps:
         step_size: int = 0,
         digest: Expression | None = None,
         operation: Expression | None = None,
+        record_names: RecordNames | None = None,
     ) -> Expression:
         columns, sources = [column for column, _ in ids], [source for _, source in ids]
         codes, keys = key_nodes
@@ -97,6 +98,7 @@ class PlanTaps:
             step_size=step_size,
             digest=digest,
             operation=operation,
+            record_key=None if record_names is None else (record_names.columns, record_names.texts),
         )
 
     def attend_calls(self, nodes: Iterable[PlanNode]) -> None:

@@ -101,6 +101,7 @@ class PlannedQuery:
     output: Output | None  # the files that it writes
     endpoint: Endpoint | None  # where its rows go otherwise
     deletion: Output | None = None  # the rows that its statement deletes, if it may delete some
+    database: Any = None  # the options of Spark's for the table of a database that it is written into
     changes: Output | None = None  # the rows of a change data feed, if it writes some
     is_given: bool = False  # a library of the JVM takes its rows
     schema: Schema | None = None  # of the rows that it gives

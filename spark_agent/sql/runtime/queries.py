@@ -103,8 +103,8 @@ class Queries:
             self._fits,
             self._leave_out_frame,
         )
-        database_keys = DatabaseKeys(self._catalyst, jvm, is_on=session.settings.jdbc_keys)
-        self._scans = FileScans(self._catalyst, persisted_nodes, self._rdd_boundary, database_keys)
+        self._database_keys = DatabaseKeys(self._catalyst, jvm, is_on=session.settings.jdbc_keys)
+        self._scans = FileScans(self._catalyst, persisted_nodes, self._rdd_boundary, self._database_keys)
         self._taps = TapFactory(session, jvm)
         self._saves = Saves(self._catalyst)
         self._log_files = LogFiles(session.context)
@@ -261,6 +261,7 @@ class Queries:
             call_site=call_site,
             output=output,
             endpoint=endpoint,
+            database=None if endpoint is None else self._saves.database_of(query, call.method),
             is_given=is_giving and endpoint is None,
             deletion=self._deletion(plan, kind, query, call, output),
             changes=self._changes(query, output),
@@ -369,6 +370,9 @@ class Queries:
         # Of an action only so many rows are counted as it gives; who reads all of them needs their positions.
         query, output, is_action = planned.query, planned.output, planned.is_action
         limits, query = commands.limits_of(self._catalyst, query) if is_action else ([], query)
+        names = self._database_keys.names_of_written(planned.database, query)
+        if names is not None and names.reason:
+            fields.setdefault("reason", names.reason)
         rows = self._rows(walk, query, planned)
         written = self._in_order(rows.written, output)
         if planned.changes is not None:
@@ -382,6 +386,7 @@ class Queries:
             digest=self._digest(planned),
             left_out=None if output is None or output.left_out is None else output.left_out(),
             operation=rows.operation,
+            record_names=names if names is not None and names.texts else None,
             **fields,
         )
         rewritten = walk.pruned(rewritten)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from spark_agent.delivery.log import logger
 from spark_agent.sql import tables
 from spark_agent.sql.catalog_names import symlinks_of
 from spark_agent.sql.catalyst import Catalyst
@@ -51,6 +52,7 @@ class _Save:
     method: str  # of Spark SQL that the user's program called
     is_seen: bool = False
     is_of_delta: bool = False  # Delta Lake writes its rows in a transaction
+    database: Any = None  # the options of Spark's for the table of a database
 
 
 class Saves:
@@ -69,6 +71,7 @@ class Saves:
         may_do_nothing = kind == SAVING and str(command.mode()) == "Ignore"
         endpoint = tables.written_by(command) or Endpoint("save")
         save = _Save(endpoint, method, is_seen=may_do_nothing, is_of_delta=_is_of_delta(command, kind))
+        save.database = self._database(command, kind)
         self._by_columns[self._catalyst.column_ids(query)] = save
         if len(self._by_columns) > _MOST:
             self._by_columns.popitem(last=False)
@@ -87,11 +90,28 @@ class Saves:
 
     def endpoint_of(self, query: Plan, method: str) -> Endpoint | None:
         """Where the rows of a query go, if it is that of a save that the same call of the user's began."""
-        save = self._by_columns.get(self._catalyst.column_ids(query)) if self._by_columns else None
-        if save is None or save.method != method:
+        save = self._save_of(query, method)
+        if save is None:
             return None
         save.is_seen = True
         return save.endpoint
+
+    def database_of(self, query: Plan, method: str) -> Any:
+        """The options of Spark's for the table of a database that such a query is written into; else None."""
+        save = self._save_of(query, method)
+        return None if save is None else save.database
+
+    def _save_of(self, query: Plan, method: str) -> _Save | None:
+        save = self._by_columns.get(self._catalyst.column_ids(query)) if self._by_columns else None
+        return None if save is None or save.method != method else save
+
+    def _database(self, command: Plan, kind: str) -> Any:
+        """The same of a command. A name of a record is never worth a query."""
+        try:
+            return tables.jdbc_options_written(self._catalyst.jvm, command, is_save=kind == SAVING)
+        except Exception:  # noqa: BLE001 - options that the user has to hear of, or a source of somebody else's
+            logger.debug("which table of a database is written is not known", exc_info=True)
+            return None
 
     def see_transaction(self) -> None:
         """A transaction of Delta Lake writes rows: those of the save that waits for one the longest."""

@@ -30,6 +30,12 @@ STATEMENTS = (
     'primary key (part, "order"))',
     "create table log (id int, name varchar(20))",
     "create view men as select id, name from people",
+    "create table copies (id int primary key, name varchar(20), note varchar(20) default 'none')",
+    "create table emptied (name varchar(20), id int primary key)",
+    "insert into emptied values ('gone', 1)",
+    "create table made_anew (id int primary key, name varchar(20))",
+    "create table numbered (id int generated always as identity primary key, name varchar(20))",
+    'create table pairs (part varchar(20), "order" int, primary key ("order", part))',
     *(f"insert into people values ({number}, '{name}', {town})" for number, name, town in PEOPLE),
     *(f"insert into parts values ({order}, '{part}', {amount})" for order, part, amount in PARTS),
     "insert into log values (1, 'x'), (1, 'x')",
@@ -86,9 +92,27 @@ def job(context: SparkContext, folder: Path) -> list[str]:
     spark.table("db.APP.PEOPLE").where("town = 2 and id > 30").write.csv(f"{folder}/of_catalog")
     spark.dataSource.register(Numbers)
     spark.read.format("numbers").load().write.csv(f"{folder}/of_python")
+    write(people, table("parts"), spark)
     half = people.where("id < 80").select("id")
     half.union(table("people").where("id >= 80").select("id")).coalesce(1).write.csv(f"{folder}/united")
     return reasons(context)
+
+
+def write(people: Any, parts: Any, spark: SparkSession) -> None:
+    """Rows into tables of the database."""
+
+    def save(rows: Any, name: str, mode: str = "append", **options: str) -> None:
+        rows.write.format("jdbc").options(url=URL, driver=DRIVER, dbtable=name, **options).mode(mode).save()
+
+    few = people.where("id < 30")
+    save(few.selectExpr("name", "id"), "copies")
+    few.where("id > 20").select("id", "name").write.mode("overwrite").option("truncate", "true").jdbc(
+        URL, "emptied", properties={"driver": DRIVER}
+    )
+    save(few.select("id", "name"), "made_anew", "overwrite")
+    save(few.select("name"), "numbered")
+    save(parts.selectExpr("part", "`order`"), "pairs")
+    people.where("id > 140").selectExpr("id ID", "name NAME", "'x' NOTE").writeTo("db.APP.COPIES").append()
 
 
 def reasons(context: SparkContext) -> list[str]:
@@ -208,6 +232,67 @@ def test_a_table_of_a_catalog_has_named_rows(application: Application, folder: P
         trace = application.trace(direction="backward", path=str(path), row=row)
         [source] = [node for node in trace.nodes if node.kind == "source"]
         assert [record.key for record in source.records] == [f"ID={columns[0]}"]
+
+
+def written_to(application: Application, name: str, at: int = 0) -> Any:
+    """The node of the rows that were written into a table, the `at`-th one."""
+    nodes = [one for one in application.sinks() if one.description.upper().endswith(f" {name}".upper())]
+    return sorted(nodes, key=lambda node: int(node.node_id.rpartition("#")[2]))[at]
+
+
+def records_by_key(application: Application, node: Any) -> dict[str | None, Any]:
+    records = application.questions.records(application.application_id, records_of(node)).records
+    assert len({record.key for record in records}) == len(records)
+    return {record.key: record for record in records}
+
+
+def test_rows_that_are_written_have_the_primary_key_of_their_table(application: Application) -> None:
+    few = [number for number, _, _ in PEOPLE if number < 30]
+    assert records_by_key(application, written_to(application, "copies")).keys() == {
+        f"ID={number}" for number in few
+    }
+    assert records_by_key(application, written_to(application, "emptied")).keys() == {
+        f"ID={number}" for number in few if number > 20
+    }
+    pairs = records_by_key(application, written_to(application, "pairs"))
+    assert pairs.keys() == {
+        "order={},PART={}".format(order, part.replace("\\", "\\\\").replace(",", "\\,"))
+        for order, part, _ in PARTS
+    }
+
+
+def test_a_row_that_was_written_is_traced_back_by_its_key(application: Application) -> None:
+    for name, numbers in (("copies", (0, 28)), ("emptied", (22,))):
+        for number in numbers:
+            trace = application.trace(
+                direction="backward", node=written_to(application, name).node_id, key=f"ID={number}"
+            )
+            assert trace.complete
+            assert trace.exact
+            [source] = [node for node in trace.nodes if node.kind == "source"]
+            assert [record.key for record in source.records] == [f"ID={number}"]
+
+
+def test_rows_that_a_table_of_a_catalog_gets_are_named_too(application: Application) -> None:
+    records = records_by_key(application, written_to(application, "APP.COPIES"))
+    assert records.keys() == {f"ID={number}" for number, _, _ in PEOPLE if number > 140}
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("copies", "a query that reads the row is not linked with it"),
+        ("made_anew", "known by their places in what was written: it is a table without a primary key"),
+        ("numbered", "the query does not write the primary key (ID)"),
+    ],
+)
+def test_what_names_rows_that_are_written_is_said(application: Application, name: str, reason: str) -> None:
+    node = written_to(application, name)
+    assert reason in node.reason
+    assert node.exact
+    if name != "copies":
+        records = application.questions.records(application.application_id, records_of(node)).records
+        assert {record.key for record in records} == {None}
 
 
 @pytest.mark.parametrize(

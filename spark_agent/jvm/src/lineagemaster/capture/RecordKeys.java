@@ -10,7 +10,7 @@ import lineagemaster.delivery.Sender;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The keys that name the records of one partition of a scan: `column=value` of each column of a primary key, joined by
+ * The keys that name the records of one partition of a scan, or of an output: `column=value` of each column of a primary key, joined by
  * commas. Where there are several columns, a comma or a backslash in a value stands behind a backslash. Sends them as
  * blocks of `keys`. Nothing here throws into the job.
  */
@@ -27,6 +27,7 @@ public final class RecordKeys {
   private final int partition;
   private final long run;
   private final byte[] messageKey;
+  private final TapBuffer output; // whose records they name, and which sends them; null: of a scan
   private final DeliveryTally tally = new DeliveryTally();
   private long[] lengths = new long[0];
   private byte[] texts = new byte[0];
@@ -36,11 +37,18 @@ public final class RecordKeys {
   private int blockCount;
   private int cutCount;
 
+  /** Those of a scan. */
   RecordKeys(AgentConfig config, int node, int partition, long run) {
+    this(config, node, partition, run, null);
+  }
+
+  /** Those of a run of an output, which sends them among its own blocks. */
+  RecordKeys(AgentConfig config, int node, int partition, long run, TapBuffer output) {
     this.config = config;
     this.node = node;
     this.partition = partition;
     this.run = run;
+    this.output = output;
     this.messageKey = (config.applicationId + "#" + run).getBytes(StandardCharsets.UTF_8);
   }
 
@@ -67,8 +75,7 @@ public final class RecordKeys {
       }
       add(text(columns, values));
     } catch (Throwable error) { // an agent bug, or memory is short: the record is known by its position
-      blockCount++;
-      tally.failed("an agent bug: " + error);
+      countBug(error);
       first = position + 1;
       count = 0;
       size = 0;
@@ -118,16 +125,28 @@ public final class RecordKeys {
     try {
       send();
     } catch (Throwable error) { // an agent bug, which must not fail the job
-      blockCount++;
-      tally.failed("an agent bug: " + error);
+      countBug(error);
     }
+  }
+
+  private void countBug(Throwable error) {
+    if (output != null) {
+      output.countBug(error);
+      return;
+    }
+    blockCount++;
+    tally.failed("an agent bug: " + error);
   }
 
   private void send() {
     if (count > 0) {
       FlowBlock block = new FlowBlock(node, "keys").outputs(first).texts(lengths, count, texts, size);
-      byte[] message = block.encoded(config.applicationId, run, partition, blockCount++);
-      Sender.of(config).send(config.flowTopic, partition % config.flowPartitions, messageKey, message, tally);
+      if (output == null) {
+        byte[] message = block.encoded(config.applicationId, run, partition, blockCount++);
+        Sender.of(config).send(config.flowTopic, partition % config.flowPartitions, messageKey, message, tally);
+      } else {
+        output.send(block);
+      }
     }
     first += count;
     count = 0;

@@ -61,6 +61,7 @@ public class TapBuffer implements TaskCapture.Part {
   private final ReadSteps steps; // where they take the place of codes
   private final IdSpans spans = new IdSpans();
   private final OutputFiles outputFiles;
+  private final RecordKeys recordKeys; // of an output; null: its records have none
   private final DeliveryTally tally = new DeliveryTally();
   private final int partition;
   private final OutputPasses passes; // of an output
@@ -101,6 +102,8 @@ public class TapBuffer implements TaskCapture.Part {
     steps = spec.steps();
     outputFiles = spec.hasOutputFiles() ? new OutputFiles(spec) : null;
     messageKey = (spec.config.applicationId + "#" + run).getBytes(StandardCharsets.UTF_8);
+    recordKeys = spec.recordKeyColumns().isEmpty()
+        ? null : new RecordKeys(spec.config, spec.node, partition, run, this);
   }
 
   private static boolean isCalledBy(Predicate<StackWalker.StackFrame> isCaller) {
@@ -156,6 +159,13 @@ public class TapBuffer implements TaskCapture.Part {
       outputFiles.begin(key, rows, firstRow + rows, bucket, folderValues);
     } catch (Throwable error) { // an agent bug, which must not fail the job
       outputFiles.lose();
+    }
+  }
+
+  /** The values of the columns that name the record in the slot that was returned last. */
+  public final void nameRecord(int slot, UTF8String[] values) {
+    if (isSending()) {
+      recordKeys.note(firstRow + slot, spec.recordKeyColumns(), values);
     }
   }
 
@@ -391,6 +401,9 @@ public class TapBuffer implements TaskCapture.Part {
   @Override
   public synchronized void finish() {
     sendRows();
+    if (recordKeys != null) {
+      recordKeys.finish();
+    }
     if (codes != null && (codes.newCount() > 0 || steps != null && !areStepsSent)) {
       try {
         if (steps != null) {
@@ -434,6 +447,9 @@ public class TapBuffer implements TaskCapture.Part {
     }
     manifest.number("blocks", blockCount).number("dropped", dropped).number("unconfirmed", unconfirmed);
     manifest.number("inputs", firstRow).number("outputs", outputCount());
+    if (recordKeys != null) {
+      manifest.cut(recordKeys.cutCount());
+    }
     if (tally.spooledCount() > 0) {
       manifest.number("spooled", tally.spooledCount()).text("host", Sender.host());
     }

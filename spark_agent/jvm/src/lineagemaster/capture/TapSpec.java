@@ -26,6 +26,7 @@ public final class TapSpec implements Serializable {
   private int[] winnerNodes;
   private boolean hasDigests;
   private boolean hasOperations;
+  private ArrayList<String> recordKeyColumns = new ArrayList<>();
 
   /**
    * @param codeNode the node of the rows' keys by their codes, or -1: this is an output, whose rows have no key
@@ -96,6 +97,16 @@ public final class TapSpec implements Serializable {
 
   public boolean hasOperations() {
     return hasOperations;
+  }
+
+  /** The same, but of an output whose records are named by the values of these columns. */
+  public TapSpec withRecordKeys(List<String> columns) {
+    recordKeyColumns = new ArrayList<>(columns);
+    return this;
+  }
+
+  public List<String> recordKeyColumns() {
+    return recordKeyColumns;
   }
 
   boolean isOfWinners() {

@@ -26,6 +26,7 @@ import scala.collection.Seq;
  *   <li>of an output that has several files: the key of the row's file, a bucket if it has buckets, and the texts that
  *       name its folder. Bucket and texts are only evaluated for the first row of those that go into one file
  *   <li>texts in which the end of a line is looked for
+ *   <li>of an output whose records have names: the texts of the columns of a primary key
  * </ol>
  */
 public final class LineageTap extends PinnedExpression implements InitializedPerPartition {
@@ -102,8 +103,15 @@ public final class LineageTap extends PinnedExpression implements InitializedPer
         buffer.enterFile(fileKey, bucket, folderValues);
       }
     }
-    for (int i = firstText(); i < children.size() && buffer.isLinePerRow; i++) {
+    for (int i = firstText(); i < firstRecordKey() && buffer.isLinePerRow; i++) {
       buffer.isLinePerRow = isOneLine((UTF8String) children.apply(i).eval(row));
+    }
+    if (firstRecordKey() < children.size()) {
+      UTF8String[] values = new UTF8String[children.size() - firstRecordKey()];
+      for (int i = 0; i < values.length; i++) {
+        values[i] = (UTF8String) children.apply(firstRecordKey() + i).eval(row);
+      }
+      buffer.nameRecord(slot, values);
     }
     buffer.rows = slot + 1;
     return Boolean.TRUE;
@@ -129,7 +137,12 @@ public final class LineageTap extends PinnedExpression implements InitializedPer
 
   /** Where the texts begin in which the end of a line is looked for. */
   private int firstText() {
-    return children.size() - spec.textCount;
+    return firstRecordKey() - spec.textCount;
+  }
+
+  /** Where the texts begin that name the record. */
+  private int firstRecordKey() {
+    return children.size() - spec.recordKeyColumns().size();
   }
 
   @Override
@@ -146,8 +159,11 @@ public final class LineageTap extends PinnedExpression implements InitializedPer
     if (this.spec.hasOutputFiles()) {
       code = code.$plus(fileCode(context, buffer));
     }
-    for (int i = firstText(); i < children.size(); i++) {
+    for (int i = firstText(); i < firstRecordKey(); i++) {
       code = code.$plus(lineCode(children.apply(i).genCode(context), buffer));
+    }
+    if (firstRecordKey() < children.size()) {
+      code = code.$plus(recordKeyCode(context, buffer, slot));
     }
     // Last, so that only whole rows count: a task may end while another thread of it still reads.
     String last = buffer + ".rows = " + slot + " + 1;\nfinal boolean " + result.value() + " = true;\n";
@@ -189,6 +205,19 @@ public final class LineageTap extends PinnedExpression implements InitializedPer
     }
     String enter = buffer + ".enterFile(" + fileKey.value() + ", " + bucket + ", " + folderValues + ");\n}\n";
     return code.$plus(code(enter));
+  }
+
+  /** The code that names the record. */
+  private Block recordKeyCode(CodegenContext context, String buffer, String slot) {
+    String type = UTF8String.class.getName();
+    Block code = EmptyBlock$.MODULE$;
+    StringJoiner values = new StringJoiner(", ", "new " + type + "[] {", "}");
+    for (int i = firstRecordKey(); i < children.size(); i++) {
+      ExprCode child = children.apply(i).genCode(context);
+      code = code.$plus(child.code());
+      values.add(child.isNull() + " ? (" + type + ") null : " + child.value());
+    }
+    return code.$plus(code(buffer + ".nameRecord(" + slot + ", " + values + ");\n"));
   }
 
   /** The code that looks whether the row is one line: as `isOneLine`. */
