@@ -25,8 +25,8 @@ from lineage_service.tracing.files.file_systems import FileSystems
 from lineage_service.tracing.tables.delta_version import delta_version
 from lineage_service.tracing.tables.table_version import VersionAsked
 from tests.support.tables.delta_logs import lasting_log
-from tests.support.tables.lake import Lake, inputs_of, new_lake, rows_behind
-from tests.support.tables.traced_rows import Row, out_rows
+from tests.support.tables.table_jobs import TableJobs, delta_jobs
+from tests.support.tables.traced_rows import Row, inputs_of, out_rows, rows_behind
 
 # The first waits for an installation.
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1800)]
@@ -44,8 +44,8 @@ VARIANTS = {
 
 
 @pytest.fixture
-def lake(tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
-    return new_lake(tmp_path, kafka, monkeypatch.setenv)
+def lake(tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch) -> TableJobs:
+    return delta_jobs(tmp_path, kafka, monkeypatch.setenv)
 
 
 def put(folder: Path) -> dict[str, list[tuple[int, str, int, str]]]:
@@ -104,7 +104,9 @@ def versions(files: dict[str, list[tuple[int, str, int, str]]]) -> Iterator[Tabl
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_each_row_of_a_table_is_traced_through_the_statements_that_made_it(lake: Lake, variant: str) -> None:
+def test_each_row_of_a_table_is_traced_through_the_statements_that_made_it(
+    lake: TableJobs, variant: str
+) -> None:
     files = put(lake.folder)
     application_id = lake.run("delta_statements.py", *VARIANTS[variant])
     oracle = expected(files)
@@ -169,7 +171,7 @@ def assert_histories(queries: Queries, table: str, states: list[Table]) -> None:
         assert history.complete, history
 
 
-def test_rows_are_followed_however_a_table_is_written(lake: Lake) -> None:
+def test_rows_are_followed_however_a_table_is_written(lake: TableJobs) -> None:
     """A row ends at the row of the input with its id; ids from 70 on are not of the input."""
     (lake.folder / "rows.csv").write_text("".join(f"{row},{1 + row % 2}\n" for row in range(8)))
     application_id = lake.run("delta_writes.py")
@@ -186,7 +188,7 @@ def test_rows_are_followed_however_a_table_is_written(lake: Lake) -> None:
             )
 
 
-def test_an_old_version_that_another_job_reads_is_linked_with_the_job_that_wrote_it(lake: Lake) -> None:
+def test_an_old_version_that_another_job_reads_is_linked_with_the_job_that_wrote_it(lake: TableJobs) -> None:
     files = put(lake.folder)
     lake.run("delta_statements.py", *VARIANTS["partitioned"])
     reader = lake.run("delta_reader.py", "1")
@@ -200,8 +202,8 @@ def test_an_old_version_that_another_job_reads_is_linked_with_the_job_that_wrote
         assert rows_behind(queries, reader, path, row) == {("old.csv", oracle[int(columns[0])][1])}
 
 
-def test_a_version_of_a_time_is_the_one_that_spark_reads(lake: Lake) -> None:
-    read = json.loads(lake.run("delta_times.py", is_followed=False))
+def test_a_version_of_a_time_is_the_one_that_spark_reads(lake: TableJobs) -> None:
+    read = json.loads(lake.printed_by("delta_times.py"))
     assert read.keys() == {"plain", "kept", "later", "cleaned"}
     files = FileSystems()
     for name, of_times in read.items():
@@ -219,7 +221,7 @@ def test_a_version_of_a_time_is_the_one_that_spark_reads(lake: Lake) -> None:
                 assert sum(file.rows or 0 for file in version.files) == expected, (name, time)
 
 
-def test_a_merge_that_fails_is_the_users_own_error(lake: Lake) -> None:
+def test_a_merge_that_fails_is_the_users_own_error(lake: TableJobs) -> None:
     put(lake.folder)
     table = f"delta.`{lake.folder}/table`"
     statements = [
@@ -231,7 +233,7 @@ def test_a_merge_that_fails_is_the_users_own_error(lake: Lake) -> None:
     (lake.folder / "statements.json").write_text(json.dumps(statements))
     outcomes, logs = [], []
     for is_followed in (False, True):
-        lake.run("statements.py", is_followed=is_followed)
+        (lake.run if is_followed else lake.printed_by)("statements.py")
         outcomes.append(json.loads((lake.folder / "outcomes.json").read_text()))
         logs.append(lasting_log(lake.folder / "table"))
         shutil.rmtree(lake.folder / "table")

@@ -17,9 +17,9 @@ from lineage_service.queries import TraceQuery
 from lineage_service.settings import Settings
 from tests.support.tables.delta_logs import lasting_log
 from tests.support.tables.delta_oracle import Changes
-from tests.support.tables.lake import Lake, new_lake, rows_behind
 from tests.support.tables.row_ends import ends_by, traced_ends
-from tests.support.tables.traced_rows import out_rows
+from tests.support.tables.table_jobs import TableJobs, delta_jobs
+from tests.support.tables.traced_rows import out_rows, rows_behind
 
 # The first waits for an installation.
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1800)]
@@ -30,11 +30,11 @@ FEED = {"enableChangeDataFeed": "true"}
 
 
 @pytest.fixture
-def lake(tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
-    return new_lake(tmp_path, kafka, monkeypatch.setenv)
+def lake(tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch) -> TableJobs:
+    return delta_jobs(tmp_path, kafka, monkeypatch.setenv)
 
 
-def put(lake: Lake, changes: Changes, properties: dict[str, str], *, is_partitioned: bool) -> None:
+def put(lake: TableJobs, changes: Changes, properties: dict[str, str], *, is_partitioned: bool) -> None:
     for name, rows in changes.files.items():
         text = "".join(f"{','.join(map(str, row))}\n" for row in rows)
         (lake.folder / f"{name}.csv").write_text(text)
@@ -59,7 +59,7 @@ def put(lake: Lake, changes: Changes, properties: dict[str, str], *, is_partitio
     ],
 )
 def test_each_row_is_traced_through_random_changes(
-    lake: Lake, seed: int, properties: dict[str, str], is_partitioned: bool
+    lake: TableJobs, seed: int, properties: dict[str, str], is_partitioned: bool
 ) -> None:
     changes = Changes.of(seed, 12, are_files_removed=seed > 10)
     put(lake, changes, properties, is_partitioned=is_partitioned)
@@ -91,13 +91,13 @@ def test_each_row_is_traced_through_random_changes(
     [(7, {}, False), (8, VECTORS | TRACKING, True), (9, FEED, True)],
 )
 def test_the_log_and_the_rows_of_a_table_are_those_without_lineage(
-    lake: Lake, seed: int, properties: dict[str, str], is_partitioned: bool
+    lake: TableJobs, seed: int, properties: dict[str, str], is_partitioned: bool
 ) -> None:
     changes = Changes.of(seed, 8)
     results = []
     for is_followed in (False, True):
         put(lake, changes, properties, is_partitioned=is_partitioned)
-        lake.run("delta_changes.py", is_followed=is_followed)
+        (lake.run if is_followed else lake.printed_by)("delta_changes.py")
         rows = [columns for _, _, columns in out_rows(lake.folder / "out")]
         results.append((rows, lasting_log(lake.folder / "table")))
         shutil.rmtree(lake.folder / "table")
@@ -107,7 +107,7 @@ def test_the_log_and_the_rows_of_a_table_are_those_without_lineage(
     assert log == plain_log
 
 
-def put_statements(lake: Lake, *texts: str) -> None:
+def put_statements(lake: TableJobs, *texts: str) -> None:
     """A job of these statements over a table of 12 rows, of which each third has the same `p`."""
     changes = Changes.of(0, 0)
     changes.files = {
@@ -127,7 +127,7 @@ def put_statements(lake: Lake, *texts: str) -> None:
     ],
 )
 def test_rows_that_a_write_replaces_are_deleted_where_it_has_a_condition(
-    lake: Lake, statement: str, deleted: set[int]
+    lake: TableJobs, statement: str, deleted: set[int]
 ) -> None:
     put_statements(lake, statement)
     application_id = lake.run("delta_changes.py")
@@ -137,7 +137,7 @@ def test_rows_that_a_write_replaces_are_deleted_where_it_has_a_condition(
         assert ends.deleted == ({("DELETE", 1)} if row in deleted else set()), row
 
 
-def test_an_application_deletes_files_that_another_one_wrote(lake: Lake) -> None:
+def test_an_application_deletes_files_that_another_one_wrote(lake: TableJobs) -> None:
     put_statements(lake)
     writer = lake.run("delta_changes.py")
     deleter = lake.run("delta_deleter.py", "p = '2'", "p = '2'", "p = '7'", "p = '0'")
@@ -151,7 +151,7 @@ def test_an_application_deletes_files_that_another_one_wrote(lake: Lake) -> None
     assert [node.name for node in graph.nodes] == ["whole files", "DELETE: deleted rows"] * 2
 
 
-def test_where_the_log_does_not_count_rows_a_trace_is_not_complete(lake: Lake) -> None:
+def test_where_the_log_does_not_count_rows_a_trace_is_not_complete(lake: TableJobs) -> None:
     put_statements(lake)
     writer = lake.run("delta_changes.py", "spark.databricks.delta.stats.collect=false")
     lake.run("delta_deleter.py", "p = '2'", is_complete=False)

@@ -21,7 +21,7 @@ from lineage_service.lineage import Trace
 from lineage_service.queries import TraceQuery
 from lineage_service.settings import Settings
 from tests.support.tables.delta_oracle import Changes
-from tests.support.tables.lake import Lake, new_lake
+from tests.support.tables.table_jobs import TableJobs, delta_jobs
 from tests.support.tables.traced_rows import Row, input_rows, out_rows
 
 # The first waits for an installation.
@@ -37,11 +37,11 @@ Change = tuple[tuple[str, ...], frozenset[Row]]
 
 
 @pytest.fixture
-def lake(tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
-    return new_lake(tmp_path, kafka, monkeypatch.setenv)
+def lake(tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch) -> TableJobs:
+    return delta_jobs(tmp_path, kafka, monkeypatch.setenv)
 
 
-def put(lake: Lake, changes: Changes, properties: dict[str, str], *, is_partitioned: bool) -> None:
+def put(lake: TableJobs, changes: Changes, properties: dict[str, str], *, is_partitioned: bool) -> None:
     for name, rows in changes.files.items():
         text = "".join(f"{','.join(map(str, row))}\n" for row in rows)
         (lake.folder / f"{name}.csv").write_text(text)
@@ -72,7 +72,7 @@ def rows_read(trace: Trace, application_id: str) -> list[dict[str, Any]]:
     [(1, {}, False), (12, VECTORS, False), (16, VECTORS | TRACKING, True)],
 )
 def test_each_change_is_traced_to_the_row_of_a_file(
-    lake: Lake, seed: int, properties: dict[str, str], is_partitioned: bool
+    lake: TableJobs, seed: int, properties: dict[str, str], is_partitioned: bool
 ) -> None:
     changes = Changes.of(seed, 6, are_files_removed=seed > 10)
     put(lake, changes, FEED | properties, is_partitioned=is_partitioned)
@@ -103,13 +103,13 @@ def test_each_change_is_traced_to_the_row_of_a_file(
     assert traced == feed, changes.statements
 
 
-def test_a_job_gets_the_same_feed_in_the_same_order_as_without_lineage(lake: Lake) -> None:
+def test_a_job_gets_the_same_feed_in_the_same_order_as_without_lineage(lake: TableJobs) -> None:
     changes = Changes.of(16, 3, are_files_removed=True)
     put(lake, changes, FEED | VECTORS, is_partitioned=True)
-    lake.run("delta_changes.py", is_followed=False)
+    lake.printed_by("delta_changes.py")
     feeds = []
     for is_followed in (False, True):
-        lake.run("delta_feed_reader.py", is_followed=is_followed)
+        (lake.run if is_followed else lake.printed_by)("delta_feed_reader.py")
         folders = sorted((lake.folder / "feed").iterdir())
         feeds.append({folder.name: [row for _, _, row in out_rows(folder)] for folder in folders})
         feeds[-1]["joined"].sort()  # behind a join the order may be another one

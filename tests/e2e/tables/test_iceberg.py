@@ -28,8 +28,8 @@ from lineage_service.tracing.tables.iceberg_version import iceberg_version
 from lineage_service.tracing.tables.table_search import TableSearch, rows_of_file
 from lineage_service.tracing.tables.table_version import VersionAsked
 from spark_agent import contract
-from tests.support.tables.traced_rows import Row, input_rows, out_rows
-from tests.support.tables.warehouse import Warehouse, rows_behind, warehouse
+from tests.support.tables.table_jobs import TableJobs, iceberg_jobs
+from tests.support.tables.traced_rows import Row, input_rows, out_rows, rows_behind
 
 # The first waits for an installation.
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1800)]
@@ -52,8 +52,8 @@ Input = tuple[int, str, int, str]
 
 
 @pytest.fixture
-def lake(tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
-    return warehouse(tmp_path, kafka, monkeypatch.setenv)
+def lake(tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch) -> TableJobs:
+    return iceberg_jobs(tmp_path, kafka, monkeypatch.setenv)
 
 
 def put(folder: Path, count: int) -> dict[str, list[Input]]:
@@ -106,7 +106,7 @@ def expect_traces(
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_rows_are_followed_from_who_wrote_a_table_to_who_reads_it(lake: Warehouse, variant: str) -> None:
+def test_rows_are_followed_from_who_wrote_a_table_to_who_reads_it(lake: TableJobs, variant: str) -> None:
     count, partitions, *properties = VARIANTS[variant]
     files = put(lake.folder, count)
     application_id = lake.run("iceberg_writes.py", partitions, *properties)
@@ -169,7 +169,7 @@ def changed(files: dict[str, list[Input]]) -> dict[int, tuple[Input, set[Row]]]:
 
 
 @pytest.mark.parametrize("variant", CHANGES)
-def test_each_row_is_traced_through_the_statements_that_changed_it(lake: Warehouse, variant: str) -> None:
+def test_each_row_is_traced_through_the_statements_that_changed_it(lake: TableJobs, variant: str) -> None:
     files = put(lake.folder, 60)
     application_id = lake.run("iceberg_changes.py", *CHANGES[variant])
     oracle, table = changed(files), str(lake.folder / "warehouse" / "db" / "t")
@@ -222,9 +222,9 @@ def rows_behind_table(queries: Queries, key: int) -> set[Row]:
     return input_rows(trace)
 
 
-def test_statements_make_of_a_table_what_they_make_without_lineage(lake: Warehouse) -> None:
+def test_statements_make_of_a_table_what_they_make_without_lineage(lake: TableJobs) -> None:
     put(lake.folder, 60)
-    printed = lake.printed_by("iceberg_plans.py", is_followed=False).splitlines()
+    printed = lake.printed_by("iceberg_plans.py").splitlines()
     assert len(printed) == 2 * 6 + 7
     (lake.folder / "warehouse").rename(lake.folder / "before")
     with_lineage = lake.printed_by("iceberg_plans.py", is_followed=True).splitlines()
@@ -232,7 +232,7 @@ def test_statements_make_of_a_table_what_they_make_without_lineage(lake: Warehou
         assert line == line_before
 
 
-def test_rows_are_followed_however_a_table_is_written(lake: Warehouse) -> None:
+def test_rows_are_followed_however_a_table_is_written(lake: TableJobs) -> None:
     """A row ends at the row of the input with its id; ids from 70 on are not of the input."""
     (lake.folder / "rows.csv").write_text("".join(f"{row},{1 + row % 2}\n" for row in range(8)))
     application_id = lake.run("iceberg_ways.py")
@@ -272,12 +272,12 @@ CONFLICT = (
 )
 
 
-def test_a_sink_says_what_stays_of_a_table_and_a_merge_may_fail(lake: Warehouse) -> None:
+def test_a_sink_says_what_stays_of_a_table_and_a_merge_may_fail(lake: TableJobs) -> None:
     put(lake.folder, 60)
     every = list(REPLACING)
     statements = [*every[:4], CONFLICT, *every[4:]]
     (lake.folder / "statements.json").write_text(json.dumps(statements))
-    lake.printed_by("statements.py", is_followed=False)
+    lake.printed_by("statements.py")
     without = json.loads((lake.folder / "outcomes.json").read_text())
     assert "MERGE_CARDINALITY_VIOLATION" in without[4]
     assert without[:4] + without[5:] == ["done"] * len(every)
@@ -306,8 +306,8 @@ def test_a_sink_says_what_stays_of_a_table_and_a_merge_may_fail(lake: Warehouse)
     assert all(dataset.get("version") for node, dataset in of_nodes.items() if node not in failed)
 
 
-def test_the_rows_of_each_snapshot_are_those_that_spark_reads(lake: Warehouse) -> None:
-    read = json.loads(lake.printed_by("iceberg_snapshots.py", is_followed=False))
+def test_the_rows_of_each_snapshot_are_those_that_spark_reads(lake: TableJobs) -> None:
+    read = json.loads(lake.printed_by("iceberg_snapshots.py"))
     assert read.keys() == {"copied", "old", "positions", "wide", "vectors"}
     for name, expected in read.items():
         table = str(lake.folder / "warehouse" / "db" / name)

@@ -17,8 +17,8 @@ from lineage_service.tracing.files.file_systems import FileSystems
 from lineage_service.tracing.tables.iceberg_metadata import read_metadata
 from tests.support.tables.delta_oracle import Changes
 from tests.support.tables.row_ends import ends_by, traced_ends
-from tests.support.tables.traced_rows import out_rows
-from tests.support.tables.warehouse import Warehouse, rows_behind, warehouse
+from tests.support.tables.table_jobs import TableJobs, iceberg_jobs
+from tests.support.tables.traced_rows import out_rows, rows_behind
 
 # The first waits for an installation.
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1800)]
@@ -27,11 +27,11 @@ _REWRITING = "CALL ice.system.rewrite_data_files(table => 'db.t', options => map
 
 
 @pytest.fixture
-def lake(tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
-    return warehouse(tmp_path, kafka, monkeypatch.setenv)
+def lake(tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch) -> TableJobs:
+    return iceberg_jobs(tmp_path, kafka, monkeypatch.setenv)
 
 
-def put(lake: Warehouse, changes: Changes, mode: str, version: str, partitioned: str | None) -> None:
+def put(lake: TableJobs, changes: Changes, mode: str, version: str, partitioned: str | None) -> None:
     for name, rows in changes.files.items():
         text = "".join(f"{','.join(map(str, row))}\n" for row in rows)
         (lake.folder / f"{name}.csv").write_text(text)
@@ -63,7 +63,7 @@ COPY, MERGE = "copy-on-write", "merge-on-read"
     ],
 )
 def test_each_row_is_traced_through_random_changes(
-    lake: Warehouse, seed: int, mode: str, version: str, partitioned: str | None
+    lake: TableJobs, seed: int, mode: str, version: str, partitioned: str | None
 ) -> None:
     changes = Changes.of(seed, 12, are_files_removed=seed > 10)
     put(lake, changes, mode, version, partitioned)
@@ -99,7 +99,7 @@ SUBQUERIES = {
 
 
 @pytest.mark.parametrize("mode", [COPY, MERGE])
-def test_a_condition_may_have_a_subquery(lake: Warehouse, mode: str) -> None:
+def test_a_condition_may_have_a_subquery(lake: TableJobs, mode: str) -> None:
     changes = Changes.of(0, 0)
     changes.files = {
         "first": [(key, key, f"n{key}", str(key % 3)) for key in range(12)],
@@ -126,7 +126,7 @@ def test_a_condition_may_have_a_subquery(lake: Warehouse, mode: str) -> None:
         assert ends.deleted == deleted, row
 
 
-def test_an_application_deletes_files_that_another_one_wrote(lake: Warehouse) -> None:
+def test_an_application_deletes_files_that_another_one_wrote(lake: TableJobs) -> None:
     changes = Changes.of(0, 0)
     changes.files = {"first": [(key, key, f"n{key}", str(key % 3)) for key in range(12)]}
     changes.statements = ["DELETE FROM {table} WHERE id = 5"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from lineage_service.lineage import Trace
+from lineage_service.queries import Queries, TraceQuery
 
 Row = tuple[str, int]
 """(name of a file, row in it)."""
@@ -27,3 +29,16 @@ def input_rows(trace: Trace) -> set[Row]:
         for record in node.records
         if record.source is not None and record.source.path.endswith(".csv") and node.kind == "source"
     }
+
+
+def rows_behind(queries: Queries, application_id: str, path: Path, row: int) -> set[Row]:
+    """The rows of the inputs that a row of an output is traced to; the trace is exact and complete."""
+    return inputs_of(queries, application_id, TraceQuery(direction="backward", path=str(path), row=row))
+
+
+def inputs_of(queries: Queries, application_id: str, query: TraceQuery) -> set[Row]:
+    """The same of any trace."""
+    trace = queries.trace(application_id, replace(query, limit=1000))
+    assert trace.complete, trace
+    assert trace.exact, trace
+    return input_rows(trace)
