@@ -25,7 +25,7 @@ from perf.trigger.waves import Job
 class Charge:
     """What came of it. `began`: the first wave that a forest decided; `threshold`, `tested`: of the first
     test, the latter its compliance; `returns`: waves at which the job went back to training, and why;
-    `audits`: what the product itself knows at the end.
+    `promotions`: the last waves of its trainings; `audits`: what the product itself knows at the end.
     """
 
     outcome: Outcome
@@ -33,6 +33,7 @@ class Charge:
     threshold: float | None
     tested: Compliance | None
     returns: Sequence[tuple[int, str]]
+    promotions: Sequence[int]
     audits: InCharge
     reason: str
 
@@ -69,6 +70,7 @@ def charge(job: Job, policy: Policy, training: int) -> Charge:
     progress, executed = Progress(), [0]
     runs, seen = np.ones(job.waves, bool), np.zeros(job.waves)
     returns: list[tuple[int, str]] = []
+    promotions: list[int] = []
     began, tested, threshold, answers, fitted = None, None, None, None, -1
     for wave in range(1, job.waves):
         age = wave - executed[-1]
@@ -103,6 +105,7 @@ def charge(job: Job, policy: Policy, training: int) -> Charge:
             progress = phases.promoted(progress, policy, job.pairs.among(executed), wave)
         if before.phase == TRAINING and progress.phase == APPLICATION:
             answers = None
+            promotions.append(wave)
             if began is None:
                 began, threshold = wave + 1, progress.threshold
                 tested = progress.compliance
@@ -116,6 +119,7 @@ def charge(job: Job, policy: Policy, training: int) -> Charge:
         threshold=threshold,
         tested=tested,
         returns=returns,
+        promotions=promotions,
         audits=progress.looks.in_charge(),
         reason=progress.reason,
     )

@@ -52,8 +52,14 @@ class BrokenMeasured:
 
     @property
     def back_after(self) -> int | None:
-        """Waves from the break to the return to training; None: it did not return, or was never in charge."""
+        """Waves from the break to the return to training; None: it did not return, or was in training."""
         return next((wave - self.wave for wave, _ in self.ours.returns if wave >= self.wave), None)
+
+    @property
+    def was_in_training(self) -> bool:
+        """When the pattern broke."""
+        returned = max((wave for wave, _ in self.ours.returns if wave < self.wave), default=0)
+        return not any(returned < wave < self.wave for wave in self.ours.promotions)
 
 
 def line(measured: Measured) -> str:
@@ -235,8 +241,8 @@ def _breaks(broken: Sequence[BrokenMeasured]) -> str:
             one.name,
             f"{one.bound:.0%}",
             str(one.seed),
-            "never in charge"
-            if one.ours.began is None
+            "was in training"
+            if one.was_in_training
             else "no"
             if one.back_after is None
             else str(one.back_after),
@@ -289,8 +295,8 @@ def _targets(measured: Sequence[Measured], broken: Sequence[BrokenMeasured]) -> 
         least = min(one.ours.outcome.runs for one in noise)
         rows.append(["random inputs: runs", "1", f"{least:.2f}", _met(least == 1)])
     if broken:
-        within = [one for one in broken if one.back_after is not None and one.back_after <= MOST_WAVES]
-        charged = [one for one in broken if one.ours.began is not None]
+        charged = [one for one in broken if not one.was_in_training]
+        within = [one for one in charged if one.back_after is not None and one.back_after <= MOST_WAVES]
         rows.append(
             [f"breaks: back to training within {MOST_WAVES} waves", "all", f"{len(within)} of {len(charged)}",
              _met(len(within) == len(charged))]

@@ -129,3 +129,10 @@ def test_an_output_that_follows_its_input_is_skipped_within_the_bound() -> None:
     text = page({"commit": "abc"}, [result], [broken])
     assert "| air quality, 10%: runs, of the oracle's | ≤ 1.25 |" in text
     assert "| louder | 10% | 0 | 10 | unlike |" in text
+    again = replace(broken.ours, returns=[(140, "unlike")], promotions=[120, 170])
+    text = page(
+        {}, [], [replace(broken, ours=again), replace(broken, ours=replace(again, promotions=[120, 145]))]
+    )
+    assert "| louder | 10% | 0 | was in training | - |" in text
+    assert "| louder | 10% | 0 | no | - |" in text
+    assert "| 0 of 1 | no |" in text
