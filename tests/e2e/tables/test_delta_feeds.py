@@ -112,7 +112,6 @@ def test_a_job_gets_the_same_feed_in_the_same_order_as_without_lineage(lake: Tab
         (lake.run if is_followed else lake.printed_by)("delta_feed_reader.py")
         folders = sorted((lake.folder / "feed").iterdir())
         feeds.append({folder.name: [row for _, _, row in out_rows(folder)] for folder in folders})
-        feeds[-1]["joined"].sort()  # behind a join the order may be another one
         shutil.rmtree(lake.folder / "feed")
     assert feeds[0] == feeds[1]
     assert len(feeds[0]["whole"]) > 60

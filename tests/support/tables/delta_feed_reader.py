@@ -22,8 +22,9 @@ session.sql(f"CREATE TABLE feeds USING delta LOCATION '{folder}/table'")
 changes = session.sql("SELECT * FROM table_changes('feeds', 0, 2)").select(columns)
 changes.repartition(2).write.csv(f"{folder}/feed/of_sql")
 deletes = feed.option("endingVersion", 100).load(f"{folder}/table").where("_change_type = 'delete'")
-deletes.join(changes.where("id % 2 = 0").select("id").distinct(), "id").select(columns).write.csv(
-    f"{folder}/feed/joined"
-)
+# The hint: else Spark chooses by sizes how to join, which ids add to.
+deletes.hint("merge").join(changes.where("id % 2 = 0").select("id").distinct(), "id").select(
+    columns
+).write.csv(f"{folder}/feed/joined")
 session.sql("DROP TABLE feeds")
 session.stop()
