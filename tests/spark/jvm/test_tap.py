@@ -342,12 +342,12 @@ def test_what_was_done_with_a_row_stays_with_it_where_rows_go_into_files_by_turn
     placed = taps.placed(taps.with_ids(rows, 1, "id1"), {"id1": 1}, operation="done")
     placed.write.parquet(str(tmp_path / "out"))
     [run] = (manifest for manifest in taps.manifests() if manifest["input"] == TAP)
-    told = said(run, taps.blocks()[run["run"]])
-    updated = {told.ids[1][row] for row, operation in told.operations.items() if operation == 2}
+    contents = said(run, taps.blocks()[run["run"]])
+    updated = {contents.ids[1][row] for row, operation in contents.operations.items() if operation == 2}
     assert len(run["places"]["of"]) == 5
-    assert told.ids[1] != sorted(told.ids[1])  # they are in the order of their files
+    assert contents.ids[1] != sorted(contents.ids[1])  # they are in the order of their files
     assert updated == set(range(0, 2_000, 3))
-    assert set(told.operations.values()) == {2}
+    assert set(contents.operations.values()) == {2}
 
 
 @pytest.mark.parametrize(
