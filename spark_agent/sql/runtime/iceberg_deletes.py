@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 _OF_A_PART = "DeleteFromTableWithFilters"
 #: Commands of Spark that remove whole files -> the statement.
 STATEMENTS = {"DeleteFromTable": "DELETE", _OF_A_PART: "DELETE", "TruncateTable": "TRUNCATE"}
-#: Files of one statement whose rows that were deleted before are looked up, and runs of rows in one of them.
-_MOST_VECTORS, _MOST_RUNS = 500, 10_000
 
 
 @dataclass(eq=False)
@@ -103,7 +101,9 @@ class IcebergDeletes:
     def _publish(self, delete: _Delete) -> None:
         """Raises UnknownRowsError and what py4j raises."""
         application = self._session.application_id
-        text = iceberg_outputs.text_of(delete.java.removed(application, _MOST_VECTORS, _MOST_RUNS))
+        text = iceberg_outputs.text_of(
+            delete.java.removed(application, whole_files.MOST_VECTORS, whole_files.MOST_RUNS)
+        )
         if not text:
             return
         said = json.loads(text)

@@ -35,8 +35,6 @@ _DELETE = "DELETE"
 STATEMENTS = {"DeleteCommand": _DELETE, "TruncateDeltaTableCommand": delta_log.TRUNCATE}
 #: What a TRUNCATE counts.
 _METRICS = ("numRemovedFiles", "numRemovedBytes", "numDeletedRows", "executionTimeMs")
-#: Deletion vectors of one statement that are read, and runs of rows in one of them.
-_MOST_VECTORS, _MOST_RUNS = 500, 10_000
 
 
 @dataclass(eq=False)
@@ -166,8 +164,8 @@ class WholeFileDeletes:
         """Raises UnknownRowsError, OSError and what py4j raises."""
         assert delete.transaction is not None
         table, dataset = delta_outputs.place_of(delete.plan, delete.transaction)
-        if sum(file.vector is not None for file in commit.removed) > _MOST_VECTORS:
-            raise UnknownRowsError(f"more than {_MOST_VECTORS} of the files had deletion vectors")
+        if sum(file.vector is not None for file in commit.removed) > whole_files.MOST_VECTORS:
+            raise UnknownRowsError(f"more than {whole_files.MOST_VECTORS} of the files had deletion vectors")
         removed = whole_files.partitions_of(
             commit.removed, partial(self._deleted_before, table), partial(_described, table)
         )
@@ -185,7 +183,7 @@ class WholeFileDeletes:
             -1 if offset is None else offset,
             vector["sizeInBytes"],
             vector["cardinality"],
-            _MOST_RUNS,
+            whole_files.MOST_RUNS,
         )
         if runs is None:
             raise UnknownRowsError(f"too many pieces of {file.path} were deleted before")

@@ -13,6 +13,8 @@ from spark_agent.sql.table_formats.delta_log import RemovedFile
 
 #: Rows of so many pieces of files are told of one statement, and of each of its partitions.
 _MOST_PIECES, _PIECES_OF_PARTITION = 100_000, 1_000
+#: Files of one statement whose rows that were deleted before are looked up, and runs of rows in one of them.
+MOST_VECTORS, MOST_RUNS = 500, 10_000
 
 Runs = Sequence[tuple[int, int]]
 """(first row, row behind the last one), ascending."""

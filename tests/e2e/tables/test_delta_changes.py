@@ -5,7 +5,6 @@ A plain Python program runs the same statements over lists (tests/support/tables
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -34,14 +33,6 @@ def lake(tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch)
     return delta_jobs(tmp_path, kafka, monkeypatch.setenv)
 
 
-def put(lake: TableJobs, changes: Changes, properties: dict[str, str], *, is_partitioned: bool) -> None:
-    for name, rows in changes.files.items():
-        text = "".join(f"{','.join(map(str, row))}\n" for row in rows)
-        (lake.folder / f"{name}.csv").write_text(text)
-    job = {"properties": properties, "is_partitioned": is_partitioned, "statements": changes.statements}
-    (lake.folder / "job.json").write_text(json.dumps(job))
-
-
 @pytest.mark.parametrize(
     ("seed", "properties", "is_partitioned"),
     [
@@ -62,7 +53,7 @@ def test_each_row_is_traced_through_random_changes(
     lake: TableJobs, seed: int, properties: dict[str, str], is_partitioned: bool
 ) -> None:
     changes = Changes.of(seed, 12, are_files_removed=seed > 10)
-    put(lake, changes, properties, is_partitioned=is_partitioned)
+    changes.put(lake.folder, properties=properties, is_partitioned=is_partitioned)
     application_id = lake.run("delta_changes.py")
     outputs = out_rows(lake.folder / "out")
     assert {int(columns[0]): tuple(columns[1:]) for _, _, columns in outputs} == {
@@ -96,7 +87,7 @@ def test_the_log_and_the_rows_of_a_table_are_those_without_lineage(
     changes = Changes.of(seed, 8)
     results = []
     for is_followed in (False, True):
-        put(lake, changes, properties, is_partitioned=is_partitioned)
+        changes.put(lake.folder, properties=properties, is_partitioned=is_partitioned)
         (lake.run if is_followed else lake.printed_by)("delta_changes.py")
         rows = [columns for _, _, columns in out_rows(lake.folder / "out")]
         results.append((rows, lasting_log(lake.folder / "table")))
@@ -115,7 +106,7 @@ def put_statements(lake: TableJobs, *texts: str) -> None:
         "second": [(key, key, f"n{key}", "1") for key in range(100, 103)],
     }
     changes.statements = list(texts)
-    put(lake, changes, {}, is_partitioned=True)
+    changes.put(lake.folder, properties={}, is_partitioned=True)
 
 
 @pytest.mark.parametrize(

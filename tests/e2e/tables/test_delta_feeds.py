@@ -6,7 +6,6 @@ program that runs the same statements over lists (tests/support/tables/delta_ora
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections import Counter
 from functools import cache
@@ -41,14 +40,6 @@ def lake(tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch)
     return delta_jobs(tmp_path, kafka, monkeypatch.setenv)
 
 
-def put(lake: TableJobs, changes: Changes, properties: dict[str, str], *, is_partitioned: bool) -> None:
-    for name, rows in changes.files.items():
-        text = "".join(f"{','.join(map(str, row))}\n" for row in rows)
-        (lake.folder / f"{name}.csv").write_text(text)
-    job = {"properties": properties, "is_partitioned": is_partitioned, "statements": changes.statements}
-    (lake.folder / "job.json").write_text(json.dumps(job))
-
-
 @cache
 def rows_of_file(path: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = parquet.ParquetFile(path).read().to_pylist()
@@ -75,7 +66,7 @@ def test_each_change_is_traced_to_the_row_of_a_file(
     lake: TableJobs, seed: int, properties: dict[str, str], is_partitioned: bool
 ) -> None:
     changes = Changes.of(seed, 6, are_files_removed=seed > 10)
-    put(lake, changes, FEED | properties, is_partitioned=is_partitioned)
+    changes.put(lake.folder, properties=FEED | properties, is_partitioned=is_partitioned)
     lake.run("delta_changes.py")
     application_id = lake.run("delta_feed_reader.py")
     queries, traced = open_queries(Settings()), Counter[Change]()
@@ -105,7 +96,7 @@ def test_each_change_is_traced_to_the_row_of_a_file(
 
 def test_a_job_gets_the_same_feed_in_the_same_order_as_without_lineage(lake: TableJobs) -> None:
     changes = Changes.of(16, 3, are_files_removed=True)
-    put(lake, changes, FEED | VECTORS, is_partitioned=True)
+    changes.put(lake.folder, properties=FEED | VECTORS, is_partitioned=True)
     lake.printed_by("delta_changes.py")
     feeds = []
     for is_followed in (False, True):

@@ -32,17 +32,10 @@ def lake(tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def put(lake: TableJobs, changes: Changes, mode: str, version: str, partitioned: str | None) -> None:
-    for name, rows in changes.files.items():
-        text = "".join(f"{','.join(map(str, row))}\n" for row in rows)
-        (lake.folder / f"{name}.csv").write_text(text)
     properties = {f"write.{name}.mode": mode for name in ("delete", "update", "merge")}
     statements = [_REWRITING if text.startswith("OPTIMIZE") else text for text in changes.statements]
-    job = {
-        "properties": properties | {"format-version": version},
-        "partitioned": partitioned,
-        "statements": statements,
-    }
-    (lake.folder / "job.json").write_text(json.dumps(job))
+    properties["format-version"] = version
+    changes.put(lake.folder, properties=properties, partitioned=partitioned, statements=statements)
 
 
 COPY, MERGE = "copy-on-write", "merge-on-read"

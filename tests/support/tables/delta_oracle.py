@@ -5,9 +5,12 @@ A row of the table has the rows of the inputs that it is of. Nothing here knows 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
+from typing import Any
 
 Origin = tuple[str, int]
 """(name of a file, row in it)."""
@@ -52,6 +55,13 @@ class Changes:
         default_factory=dict
     )  # version -> number of its statement, from 1 on
     next_id: int = 1000
+
+    def put(self, folder: Path, **job: Any) -> None:
+        """Write the inputs, and for the job the statements and what else it is told."""
+        for name, rows in self.files.items():
+            text = "".join(f"{','.join(map(str, row))}\n" for row in rows)
+            (folder / f"{name}.csv").write_text(text)
+        (folder / "job.json").write_text(json.dumps({"statements": self.statements, **job}))
 
     @classmethod
     def of(cls, seed: int, count: int, *, are_files_removed: bool = False) -> Changes:
