@@ -9,7 +9,7 @@ store has lost rows of stored blocks. Pure functions of what the flow store hold
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from spark_agent import contract
@@ -98,6 +98,11 @@ class Completeness:
         is_reported = self.has_ended and not self.missing_runs and not self.missing_events
         is_stored = not self.lost_rows and all(run.is_complete for run in self.runs)
         return is_reported and self.starts <= 1 and is_stored and not self.gaps
+
+    @property
+    def is_final(self) -> bool:
+        """Is it complete, or does only that lack which nothing can bring any more?"""
+        return self.is_complete or replace(self, gaps=(), starts=min(self.starts, 1)).is_complete
 
     def describe(self) -> str:
         """What is missing, for people; empty when nothing is."""

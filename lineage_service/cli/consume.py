@@ -196,7 +196,10 @@ def _prepare_topics(settings: Settings, client: Mapping[str, str]) -> None:
 
 
 class Watch:
-    """Looks whether an application is complete in the store, whoever wrote it, until the time is over."""
+    """Looks whether an application is complete in the store, whoever wrote it, until the time is over.
+
+    One that was not followed as a whole never is. Then it is over once all that was sent is there.
+    """
 
     def __init__(
         self,
@@ -225,17 +228,17 @@ class Watch:
             self._look()
             # A store of many small files takes time to read: a fifth of it at most goes into looking.
             self._look_at = self._clock() + max(_CHECK_S, 4 * (self._clock() - now))
-        is_complete = self._found is not None and self._found.is_complete and not self._is_waiting()
-        return is_complete or now >= self._deadline
+        is_final = self._found is not None and self._found.is_final and not self._is_waiting()
+        return is_final or now >= self._deadline
 
     def check(self) -> None:
         """Raises IncompleteError."""
         self._look()
         if self._found is None or not self._found.is_complete:
             missing = "the flow store cannot be read" if self._found is None else self._found.describe()
-            raise IncompleteError(
-                f"{self._application_id} is not complete after {self._timeout_s:g} s: {missing}"
-            )
+            is_final = self._found is not None and self._found.is_final
+            waited = "and cannot become so" if is_final else f"after {self._timeout_s:g} s"
+            raise IncompleteError(f"{self._application_id} is not complete {waited}: {missing}")
 
     def _look(self) -> None:
         try:

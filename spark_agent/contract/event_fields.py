@@ -80,6 +80,7 @@ DATASET = Object(
         "appends": BOOLEAN | None,
         "replaces_part": BOOLEAN | None,
         "operation": TEXT | None,
+        "unknown_files": BOOLEAN | None,
     }
 )
 # What an operator computes of a row: a column, a literal, a function of others, or what is not said.

@@ -303,6 +303,10 @@ class EventPublisher:
         except Exception as error:  # noqa: BLE001 - an agent bug must not end the job
             self._notices.say(f"{self._application_id}: a gap could not be published: {error!r}")
 
+    def say(self, text: str) -> None:
+        """Say once on standard error what a node says, too."""
+        self._notices.say(f"{self._application_id}: {text}")
+
     def query_failed(self, problem: str, node: int | None = None) -> None:
         """Count a query that ran as it was, since its plan could not be rewritten. Never raises.
 

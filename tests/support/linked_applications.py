@@ -85,6 +85,45 @@ class Applications:
         self.store.write_events(event_batch("topic/0", messages(*events, first=self._written)))
         self._written += len(events)
 
+    def write_unseen(self, application_id: str, began: int, place: str, *, is_followed: bool = True) -> None:
+        """Three rows of a list go into a folder, and nobody knows into which files."""
+        dataset = {"namespace": "file", "name": place, "format": "text"}
+        about = {"application_id": application_id, "time": began}
+        sink: dict[str, Any] = {"relation": contract.IDENTITY, "exact": True, "reason": "nobody knows"}
+        if is_followed:
+            dataset = {**dataset, "unknown_files": True}
+        else:
+            sink.update(relation=contract.CARRIED, exact=False)
+        events = [
+            event(contract.APPLICATION_STARTED, name=application_id, **about),
+            event(
+                contract.NODE_REGISTERED,
+                node=0,
+                name="list",
+                kind="source",
+                relation=contract.SOURCE,
+                exact=True,
+                **about,
+            ),
+            event(
+                contract.NODE_REGISTERED, node=1, name="write", kind="sink", dataset=dataset, **sink, **about
+            ),
+            event(contract.LINK, source=0, target=1, port=0, **about),
+            event(
+                contract.RUN_COMMITTED,
+                run=began,
+                split=0,
+                input=0,
+                nodes=[1],
+                inputs=3,
+                outputs=3,
+                **about,
+            ),
+            event(contract.APPLICATION_ENDED, counters={"runs": 1}, **about),
+        ]
+        self.store.write_events(event_batch("topic/0", messages(*events, first=self._written)))
+        self._written += len(events)
+
     def _tell(
         self,
         application_id: str,

@@ -64,6 +64,7 @@ class TopologyNode:
     options: Mapping[str, str] | None = None  # of the reader or writer of CSV and JSON; None: not known
     expressions: Mapping[str, Any] | None = None  # what an operator of a query computes of a row
     site: Site | None = None  # of an operation; None: not known
+    has_unknown_files: bool = False  # of a sink: is it not known of some rows in which file they are
     operation_of_rows: str | None = None  # what its statement did with each, if nothing says otherwise
     decided_by: str | None = None  # which rows of a group count, see `contract.DECISIONS`; None: not known
 

@@ -144,6 +144,7 @@ class EventLog:
             options=dataset.get("options") if isinstance(dataset, Mapping) else None,
             expressions=event.get("expressions"),
             site=_site(event.get("site")),
+            has_unknown_files=isinstance(dataset, Mapping) and dataset.get("unknown_files") is True,
             operation_of_rows=dataset.get("operation") if isinstance(dataset, Mapping) else None,
             decided_by=event.get("decided_by"),
         )

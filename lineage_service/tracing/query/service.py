@@ -406,7 +406,7 @@ class LineageQueries:
                 warnings=None if selection is None else selection.warnings,
             )
 
-        return nodes_of(opened, walked, query.direction, show)
+        return nodes_of(opened, walked, query.direction, show, listed.unknown_beyond)
 
     # -- comparisons ---------------------------------------------------------------------------------
 

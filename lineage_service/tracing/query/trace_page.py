@@ -71,6 +71,11 @@ class TracePage:
         self._time_budget_s = time_budget_s
         self._remarks_until = monotonic() + _REMARK_SHARE * time_budget_s
 
+    @property
+    def unknown_beyond(self) -> Mapping[tuple[str, int], str]:
+        """(application, node) -> why it is not known what comes beyond its files."""
+        return self._trace.unknown_beyond
+
     def page(self, after: Mapping[str, Place] | None, check: Check) -> list[tuple[Opened, Walked]]:
         """One page, application by application. Raises InvalidQueryError."""
         query, only = self._query, self._only

@@ -135,8 +135,9 @@ def nodes_of(
     walked: Walked,
     direction: Direction,
     show: Callable[[TopologyNode, Sequence[Position]], ShownRecords],
+    unknown_beyond: Mapping[tuple[str, int], str],
 ) -> tuple[TracedNode, ...]:
-    """What one application has on a page."""
+    """What one application has on a page. `unknown_beyond` is that of the trace."""
     graph, topology, application = opened.graph, opened.graph.topology, opened.application
 
     def traced(node: TopologyNode, page: Reached) -> TracedNode:
@@ -151,7 +152,8 @@ def nodes_of(
             total=page.total,
             records=shown.records,
             reason=reason_of(graph, node)
-            or (unknown_reader(topology, node.number) if direction == "forward" else ""),
+            or (unknown_reader(topology, node.number) if direction == "forward" else "")
+            or unknown_beyond.get((application.application_id, node.number), ""),
             state=state_of(node),
             schema=shown.schema,
             remarks=shown.remarks,

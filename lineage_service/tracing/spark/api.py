@@ -171,6 +171,7 @@ class SparkTracing:
                         columns,
                         selections=selections,
                     ),
+                    trace.unknown_beyond,
                 )
                 for segment, walked in segments
             ],

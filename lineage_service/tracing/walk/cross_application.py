@@ -24,6 +24,8 @@ __all__ = ["CrossApplicationTrace", "RowsBefore", "Selection", "Walk"]
 
 S = TypeVar("S", bound=AnySnapshot)
 _BYTES_OF_PLACE = 120
+_READ_UNSEEN = "{} has a query that was not followed, and may have read these records"
+_WRITTEN_UNSEEN = "operation {1} of {0} may have written these records: it is not known what it wrote where"
 A = TypeVar("A")
 """The records of one partition that a walk has reached, as its engine holds them."""
 
@@ -125,7 +127,8 @@ class CrossApplicationTrace(Generic[S, A]):
         self._files, self._rows_before = files, rows_before
         #: Link -> how many records led on when it was followed.
         self._followed: dict[tuple[FileSplit, FileSplit], int] = {}
-        self._is_read_unseen = False
+        #: (application, node) -> why it is not known what comes beyond its files.
+        self.unknown_beyond: dict[tuple[str, int], str] = {}
 
     @property
     def bytes(self) -> int:
@@ -138,11 +141,11 @@ class CrossApplicationTrace(Generic[S, A]):
 
     @property
     def is_complete(self) -> bool:
-        """All applications could be asked for the files that they read and wrote.
+        """It is known who wrote, or read, all files that were reached: see `unknown_beyond`.
 
-        Forward, none has read what was reached in a query that was not followed.
+        All applications could be asked for the files that they read and wrote.
         """
-        return self._files is None or not (self._files.unread or self._is_read_unseen)
+        return self._files is None or not (self._files.unread or self.unknown_beyond)
 
     @property
     def has_results(self) -> bool:
@@ -280,14 +283,27 @@ class CrossApplicationTrace(Generic[S, A]):
         for number in walk.done_nodes():
             if opened.graph.topology.nodes[number].kind != kind:
                 continue
-            reached = walk.by_partition(number)
+            reached, partitions = walk.by_partition(number), set()
             for near in self._files.of(application_id, number):
                 if near.partition not in reached:
                     continue
-                if self._direction == "forward" and not self._is_read_unseen:
-                    self._is_read_unseen = self._files.may_be_read_unseen(near)
+                partitions.add(near.partition)
+                if (application_id, number) not in self.unknown_beyond and (doubt := self._doubt(near)):
+                    self.unknown_beyond[application_id, number] = doubt
                 for far in self._others(near):
                     yield near, far, reached[near.partition]
+            node = opened.graph.topology.nodes[number]
+            if node.has_unknown_files and not reached.keys() <= partitions:
+                self.unknown_beyond[application_id, number] = node.reason
+
+    def _doubt(self, near: FileSplit) -> str:
+        """Why it is not known who wrote what was read there, or read what was written; empty if it is."""
+        assert self._files is not None
+        if self._direction == "forward":
+            reader = self._files.unseen_reader_of(near)
+            return "" if reader is None else _READ_UNSEEN.format(reader.application_id)
+        writer = self._files.unseen_writer_of(near)
+        return "" if writer is None else _WRITTEN_UNSEEN.format(writer.application_id, writer.node)
 
     def _others(self, near: FileSplit) -> list[FileSplit]:
         """Who wrote what was read there, or read what was written."""

@@ -21,6 +21,7 @@ from lineage_service.tracing.walk.linked_files import (
     FileSplit,
     LinkedFiles,
     UnfollowedReader,
+    UnseenWriter,
     linked_files,
 )
 
@@ -37,6 +38,7 @@ class FilesOfApplications:
         self._lock = Lock()
         self._files = ApplicationCache(store, linked_files, EVENT_TYPES)
         self._unfollowed: dict[str, list[UnfollowedReader]] = {}  # by their places
+        self._unseen: dict[str, list[UnseenWriter]] = {}  # by their places
         self._written_to: dict[str, list[FileSplit]] = {}
         self._read_from: dict[str, list[FileSplit]] = {}
         #: Applications whose events cannot be read: it is not known what they read and wrote.
@@ -73,13 +75,26 @@ class FilesOfApplications:
         """Where sources read what a sink wrote."""
         return [read for read in self._read_from.get(written.path, ()) if written in self.writers_of(read)]
 
-    def may_be_read_unseen(self, written: FileSplit) -> bool:
-        """Has a query of another application, which was not followed, read there since?"""
-        return any(
-            reader.may_have_read(written)
+    def unseen_reader_of(self, written: FileSplit) -> UnfollowedReader | None:
+        """A query of another application, which was not followed, and has read there since."""
+        readers = (
+            reader
             for folder in _folders_of(written.path)
             for reader in self._unfollowed.get(folder, ())
+            if reader.may_have_read(written)
         )
+        return next(readers, None)
+
+    def unseen_writer_of(self, read: FileSplit) -> UnseenWriter | None:
+        """Who may have written a file of which no writer is known."""
+        writers = (
+            writer
+            for folder in _folders_of(read.path)
+            for writer in self._unseen.get(folder, ())
+            if writer.may_have_written(read)
+        )
+        writer = next(writers, None)
+        return None if writer is None or self.writer_of(read) is not None else writer
 
     def file_splits(self, application_id: str, path: str, node: int) -> list[FileSplit]:
         """All pieces of a file that a source read, in order."""
@@ -132,7 +147,10 @@ class FilesOfApplications:
             unfollowed: dict[str, list[UnfollowedReader]] = defaultdict(list)
             for reader in (reader for files in every for reader in files.unfollowed):
                 unfollowed[reader.place].append(reader)
-            self._unfollowed = unfollowed
+            unseen: dict[str, list[UnseenWriter]] = defaultdict(list)
+            for writer in (writer for files in every for writer in files.unseen):
+                unseen[writer.place].append(writer)
+            self._unfollowed, self._unseen = unfollowed, unseen
             self.unread = self._files.unread
 
 

@@ -17,7 +17,10 @@ from lineage_service.tracing.model.event_log import add_partitions
 from spark_agent import contract
 from spark_agent.contract.dataset_names import file_format, location_of
 
-__all__ = ["EVENT_TYPES", "FileSplit", "LinkedFiles", "UnfollowedReader", "linked_files"]
+__all__ = ["EVENT_TYPES", "FileSplit", "LinkedFiles", "UnfollowedReader", "UnseenWriter", "linked_files"]
+
+#: In milliseconds, by which the clock of a driver may be ahead of that of a file system.
+_CLOCKS_DIFFER_MS = 10_000
 
 #: Types of the events that say which files an application read and wrote.
 EVENT_TYPES = (
@@ -99,12 +102,35 @@ class UnfollowedReader:
 
 
 @dataclass(frozen=True, slots=True)
+class UnseenWriter:
+    """A sink of which it is not known what is in which file: its query was not followed, or its files not.
+
+    It began to write into the file or folder `place` at `time`, in Unix milliseconds.
+    """
+
+    application_id: str
+    began: int
+    node: int
+    time: int
+    place: str
+
+    def may_have_written(self, read: FileSplit) -> bool:
+        """Of a file below its place: not one that is older, or was read before."""
+        if read.modified is not None and read.modified < self.time - _CLOCKS_DIFFER_MS:
+            return False
+        if self.application_id == read.application_id:
+            return self.node < read.node
+        return self.began < read.began or read.has_known_state
+
+
+@dataclass(frozen=True, slots=True)
 class LinkedFiles:
-    """What one application read and wrote, and what it read in queries that were not followed."""
+    """What one application read and wrote, and what of it is not known by files."""
 
     read: list[FileSplit] = field(default_factory=list)
     written: list[FileSplit] = field(default_factory=list)
     unfollowed: list[UnfollowedReader] = field(default_factory=list)
+    unseen: list[UnseenWriter] = field(default_factory=list)
 
 
 def linked_files(application_id: str, events: Sequence[Mapping[str, Any]]) -> LinkedFiles:
@@ -139,6 +165,7 @@ def _linked_files(application_id: str, events: Sequence[Mapping[str, Any]]) -> L
                 FileSplit, application_id=application_id, began=began, node=node, partition=partition
             )
             of_kind += _file_splits(new, kind, format, info)
+    files.unseen.extend(_unseen(application_id, began, events))
     return files
 
 
@@ -183,9 +210,27 @@ def _unfollowed(application_id: str, events: Iterable[Mapping[str, Any]]) -> Ite
             yield UnfollowedReader(application_id, int(event["time"]), place)
 
 
+def _unseen(application_id: str, began: int, events: Iterable[Mapping[str, Any]]) -> Iterator[UnseenWriter]:
+    nodes = [event for event in events if event["type"] == contract.NODE_REGISTERED]
+    for node in {event["node"] for event in nodes if _is_unseen_sink(event)}:
+        first = min((event for event in nodes if event["node"] == node), key=lambda event: event["time"])
+        place = normal_path(location_of(first["dataset"])).rstrip("/")
+        yield UnseenWriter(application_id, began, node, int(first["time"]), place)
+
+
 def _is_unfollowed_source(node: Mapping[str, Any]) -> bool:
-    is_unfollowed = node.get("relation") == contract.CARRIED and not node.get("exact", True)
-    return is_unfollowed and node["kind"] == "source" and bool(node.get("dataset"))
+    return node["kind"] == "source" and _is_unfollowed(node) and bool(node.get("dataset"))
+
+
+def _is_unfollowed(node: Mapping[str, Any]) -> bool:
+    return node.get("relation") == contract.CARRIED and not node.get("exact", True)
+
+
+def _is_unseen_sink(node: Mapping[str, Any]) -> bool:
+    """Did it write files, and are rows in them of which it is not known in which?"""
+    if node["kind"] != "sink" or not node.get("dataset"):
+        return False
+    return _is_unfollowed(node) or node["dataset"].get("unknown_files") is True
 
 
 def _has_rows_of_files(node: Mapping[str, Any]) -> bool:

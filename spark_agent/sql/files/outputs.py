@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 from spark_agent.delivery.log import logger
 from spark_agent.driver import partitions
@@ -55,6 +55,7 @@ class Output:
     left_out: Callable[[], Expression] | None = None
     reason: str = ""  # why its rows are in no file, if they are in none
     _pieces: dict[int, list[written_files.Piece]] = field(default_factory=dict)
+    _rows: dict[int, int] = field(default_factory=dict)  # of each task
     _next_look: float = 0.0  # for its commit, on the clock of `monotonic`
     _pause_s: float = 0.0
 
@@ -69,12 +70,29 @@ class Output:
 
     def take(self, split: int, rows: int, report: Mapping[str, Any]) -> None:
         """A task that counts wrote so many rows. `report` is what its tap says beside that."""
+        self._rows[split] = rows
+        if report.get("shuffled"):
+            logger.debug("rows go to other tasks before they are written (%s)", self.path)
+        else:
+            self._take_places(split, rows, report)
+
+    def _take_places(self, split: int, rows: int, report: Mapping[str, Any]) -> None:
         runs = report.get("places")
         if self.output_files is None or report.get("lines") is False or (self._is_divided and runs is None):
             return
         pieces = written_files.pieces(split, rows, runs, self.most_rows)
         if pieces is not None:
             self._pieces[split] = pieces
+
+    def has_unknown_files(self, file_partitions: Iterable[Mapping[str, Any]]) -> bool:
+        """Are there rows of which these partitions do not say in which file they are?"""
+        tasks = {partition["split"] for partition in file_partitions}
+        return not self.reason and any(rows and task not in tasks for task, rows in self._rows.items())
+
+    @property
+    def node_fields(self) -> dict[str, Any]:
+        """What a node says that stands for rows which go there."""
+        return {"description": self.label or self.path, "dataset": self.dataset}
 
     @property
     def is_committed_later(self) -> bool:
@@ -150,6 +168,15 @@ class Output:
         }
 
 
+class Written(NamedTuple):
+    """What an output has become: the files of its partitions, and its commit, if a transaction wrote them."""
+
+    node: int
+    output: Output
+    partitions: list[dict[str, Any]]
+    commit: Any = None
+
+
 class Outputs:
     """The outputs of queries that have not ended, by their nodes."""
 
@@ -172,26 +199,26 @@ class Outputs:
         if output is not None:
             output.take(split, rows, report)
 
-    def end(self, node: int, *, is_failed: bool) -> list[dict[str, Any]]:
-        """The files of each partition of an output whose query has ended."""
+    def end(self, node: int, *, is_failed: bool) -> Written | None:
+        """What the output of a query that has ended has become; None of one that failed, or is awaited."""
         output = self._open.pop(node, None)
         if output is None or is_failed:
-            return []
+            return None
         if output.is_committed_later:
             self._awaited[node] = output
-            return []
+            return None
         job, files = output.files(self._jobs)
         if job is not None:
             self._jobs.add(job)
-        return files
+        return Written(node, output, files)
 
     @property
     def is_awaiting(self) -> bool:
         """Are there outputs whose transactions were not committed yet?"""
         return bool(self._awaited)
 
-    def committed(self, *, is_eager: bool) -> Iterator[tuple[int, Output, Any, list[dict[str, Any]]]]:
-        """(node, output, its commit, files of each partition) of those that were committed meanwhile.
+    def committed(self, *, is_eager: bool) -> Iterator[Written]:
+        """Those that were committed meanwhile.
 
         Without `is_eager`, the longer one is awaited, the more seldom it is looked for.
         """
@@ -206,7 +233,7 @@ class Outputs:
                 continue
             if commit is not None:
                 del self._awaited[node]
-                yield node, output, commit, files
+                yield Written(node, output, files, commit)
 
     def uncommitted(self) -> list[int]:
         """The nodes of those that are still awaited."""

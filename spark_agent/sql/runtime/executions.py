@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from spark_agent import contract
 from spark_agent.driver import error_descriptions
 from spark_agent.driver.nodes import failure_reason
-from spark_agent.sql.files.outputs import Output, Outputs
+from spark_agent.sql.files.outputs import Output, Outputs, Written
 from spark_agent.sql.rewrite.plan_nodes import PlanNode, publish
 from spark_agent.sql.runtime.failed_tasks import FailedTasks
 from spark_agent.sql.runtime.file_partitions import FilePartitions
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 #: How long the end of an application waits for transactions whose tasks have written, and how often it looks.
 _COMMIT_WAIT_S, _COMMIT_POLL_S = 2.0, 0.05
 _UNCOMMITTED = "no commit of its transaction was seen: its records may be in no version of the table"
+_UNKNOWN_FILES = "which of these rows are in which file is not known"
+#: What a task run says of rows that go into files. It is for the driver alone.
+_OF_WRITTEN_ROWS = ("places", "lines", "shuffled", "spilled")
 #: Sinks of queries that may run, or run again.
 _MOST_SINKS = 1_000
 
@@ -73,7 +76,7 @@ class Executions:
         """A task run of a tap was accepted."""
         node, split = manifest["input"], manifest["split"]
         self._partitions.scanned(node, split, manifest.pop("parts", None) or [])
-        written: dict[str, Any] = {name: manifest.pop(name, None) for name in ("places", "lines", "spilled")}
+        written: dict[str, Any] = {name: manifest.pop(name, None) for name in _OF_WRITTEN_ROWS}
         if not self._fits.takes(manifest) and not self._re_executions.takes(manifest):
             self._session.events.publish_manifest(manifest)
         self._outputs.take(node, split, manifest["outputs"], written)
@@ -91,7 +94,10 @@ class Executions:
                 continue
             self._re_executions.end(node, name, is_failed=is_failed)
             self._end_sink(node, is_failed=is_failed, error=error)
-            self._partitions.publish(node, self._outputs.end(node, is_failed=is_failed))
+            written = self._outputs.end(node, is_failed=is_failed)
+            if written is not None:
+                self._partitions.publish(node, written.partitions)
+                self._publish_again(written)
         self._rdd_boundary.describe()
         self.look_for_commits()
 
@@ -99,19 +105,28 @@ class Executions:
         """Publish the files of transactions that were committed since their queries have ended."""
         if not self._outputs.is_awaiting:
             return
-        for number, output, commit, files in self._outputs.committed(is_eager=is_eager):
-            self._partitions.publish(number, files)
-            self._publish_again(number, dataset_version=str(commit.version))
-            if output.transaction:
-                self._deletes.committed(output.transaction, commit)
+        for written in self._outputs.committed(is_eager=is_eager):
+            self._partitions.publish(written.node, written.partitions)
+            self._publish_again(written)
+            if written.output.transaction:
+                self._deletes.committed(written.output.transaction, written.commit)
 
-    def _publish_again(self, number: int, *, dataset_version: str) -> None:
-        """A sink, once it is known which version of its table it has made."""
-        node, *_ = self._sinks.get(number, (None,))
-        if node is not None and node.dataset is not None:
-            node.dataset = {**node.dataset, "version": dataset_version}
-            if node.dataset.get("operation") == "delete" and node.exact:
-                node.reason = deleted_by(str(node.dataset["name"]), dataset_version)
+    def _publish_again(self, written: Written) -> None:
+        """A sink, if a version of its table has come of it, or its files are not known."""
+        node, *_ = self._sinks.get(written.node, (None,))
+        if node is None or not node.dataset:
+            return
+        dataset, reason = dict(node.dataset), node.reason
+        if written.commit is not None:
+            dataset["version"] = str(written.commit.version)
+            if dataset.get("operation") == "delete" and node.exact:
+                reason = deleted_by(str(dataset["name"]), dataset["version"])
+        if written.output.has_unknown_files(written.partitions):
+            dataset["unknown_files"] = True
+            reason = reason or _UNKNOWN_FILES
+            self._session.events.say(f"{_UNKNOWN_FILES}: {node.name} to {dataset['name']}")
+        if (dataset, reason) != (node.dataset, node.reason):
+            node.dataset, node.reason = dataset, reason
             self._session.events.emit(contract.NODE_REGISTERED, **node.event())
 
     def taken(self, number: int) -> None:

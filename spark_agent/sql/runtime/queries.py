@@ -418,10 +418,9 @@ class Queries:
         columns, changes, gone = ChangeColumns.of(self._catalyst, query), planned.changes, planned.deletion
         if columns is None or changes is None:
             return written
-        sink = {"description": changes.path, "dataset": changes.dataset}
-        deletion = None if gone is None else {"description": gone.path, "dataset": gone.dataset}
+        deletion = None if gone is None else gone.node_fields
         written, rows.changes, rows.deleted = change_rows.tapped(
-            walk, columns, written, planned.name, sink, changes.output_files, deletion
+            walk, columns, written, planned.name, changes.node_fields, changes.output_files, deletion
         )
         return written
 
@@ -443,7 +442,7 @@ class Queries:
     def _rows(self, walk: Walk, query: Plan, planned: PlannedQuery) -> StatementRows:
         """The rows of a query, and those that its statement deletes, if it is one that may."""
         work, gone = planned.call.work, planned.deletion
-        sink = {} if gone is None else {"description": gone.label or gone.path, "dataset": gone.dataset}
+        sink = {} if gone is None else gone.node_fields
         if isinstance(planned.output, IcebergOutput):
             command = RowLevelCommand.of(self._catalyst, planned.plan, sink)
             if command is not None:

@@ -23,7 +23,7 @@ class AddedFile:
     """A data file that a version has, and the one before has not. `rows` None: the log does not say.
 
     `path` is below the table, or absolute; `modified` in Unix milliseconds; `first_row_id` of a table that
-    tracks rows.
+    tracks rows. `partition` has the values of the columns of partitions, by their names in the log.
     """
 
     path: str
@@ -31,6 +31,7 @@ class AddedFile:
     modified: int | None
     rows: int | None
     first_row_id: int | None = None
+    partition: Mapping[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +120,14 @@ def _added(actions: list[dict[str, Any]]) -> Iterator[AddedFile]:
     for action in actions:
         add = action.get("add")
         if add is not None and add["path"] not in removed:
-            modified = add.get("modificationTime")
-            yield AddedFile(unquote(add["path"]), add.get("size"), modified, _rows(add), add.get("baseRowId"))
+            yield AddedFile(
+                unquote(add["path"]),
+                add.get("size"),
+                add.get("modificationTime"),
+                _rows(add),
+                add.get("baseRowId"),
+                add.get("partitionValues") or {},
+            )
 
 
 def _removed(actions: list[dict[str, Any]]) -> Iterator[RemovedFile]:
@@ -137,7 +144,8 @@ def _removed(actions: list[dict[str, Any]]) -> Iterator[RemovedFile]:
 def _changes(actions: list[dict[str, Any]]) -> Iterator[AddedFile]:
     for action in actions:
         if (change := action.get("cdc")) is not None:
-            yield AddedFile(unquote(change["path"]), change.get("size"), None, None)
+            partition = change.get("partitionValues") or {}
+            yield AddedFile(unquote(change["path"]), change.get("size"), None, None, partition=partition)
 
 
 def _rows(action: Mapping[str, Any]) -> int | None:

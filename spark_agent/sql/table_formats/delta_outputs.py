@@ -8,11 +8,13 @@ is not that of its records.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from spark_agent.delivery.log import logger
 from spark_agent.driver import partitions
@@ -27,17 +29,20 @@ from spark_agent.sql.table_formats.delta_log import AddedFile, Commit, CommitMar
 from spark_agent.sql.table_formats.table_work import TableWork, Transaction
 from spark_agent.sql.types import Expression, OutputFiles, Plan
 
-#: Settings and options of Delta Lake that let it move rows to other tasks behind the query.
-_MOVING_ROWS = ("spark.databricks.delta.optimizeWrite.enabled", "optimizeWrite")
 _WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
 _MOST_ROWS = "spark.sql.files.maxRecordsPerFile"
 _FORMAT = "delta"
 #: The files that a statement of Delta Lake reads.
 _BATCH_INDEX = "TahoeBatchFileIndex"
-#: The path of a file of changes, and as what data file it would be at the same place.
-_CHANGES, _AS_DATA = re.compile(r"\A_change_data/((?:.*/)?)cdc-"), r"\1part-"
+#: The path of a file of changes, and of the data file at the same place. Where folders have random names, the
+#: former is in one of these.
+_CHANGES, _AS_DATA = re.compile(r"\A(?:_change_data/)?((?:.*/)?)cdc-"), r"\1part-"
 Place = tuple[str, written_files.File]
-"""The folder of a file below its table, and which one of a task's it is."""
+"""The folder of a file below its table, or its partition, and which one of a task's it is."""
+#: How the folder of a partition begins.
+_FOLDER = re.compile(r"[^/=]+=")
+#: What a folder is called if the value of its column is null.
+_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def _nothing(path: str) -> str | None:
@@ -53,14 +58,13 @@ class DeltaOutput(Output):
     #: Delta Lake makes null of empty texts behind the query, and sorts its rows once more.
     is_sorted_again: bool = False
     read: delta_log.ReadText = _nothing
-    _rows: dict[int, int] = field(default_factory=dict)  # of each task
+    names_in_log: Sequence[str] = ()  # of the columns of partitions
 
-    def take(self, split: int, rows: int, report: Mapping[str, Any]) -> None:
+    def _take_places(self, split: int, rows: int, report: Mapping[str, Any]) -> None:
         if self.is_sorted_again and report.get("spilled"):
             logger.debug("the order of the rows of a task that spilled is not known (%s)", self.path)
             return
-        super().take(split, rows, report)
-        self._rows[split] = rows
+        super()._take_places(split, rows, report)
 
     @property
     def is_committed_later(self) -> bool:
@@ -80,40 +84,60 @@ class DeltaOutput(Output):
         pieces = [piece for of_task in self._pieces.values() for piece in of_task]
         if self._is_divided and not pieces:
             return []
+        written = self._written(commit)
+        folder_of = _same if self._is_by_folders(written) else _values_in
         rows: Counter[Place] = Counter()
         for of_task, split in ((of_task, split) for split, of_task in self._pieces.items()):
             ends = [*(piece.first for piece in of_task[1:]), self._rows.get(split, 0)]
             for piece, end in zip(of_task, ends, strict=bool(of_task)):
-                rows[piece.folder, piece.file] += end - piece.first
-        files = _files_at(rows, self._written(commit))
+                rows[folder_of(piece.folder), piece.file] += end - piece.first
+        files = _files_at(rows, self._by_place(written, is_by_folders=folder_of is _same))
         if files is None:
             logger.debug("which rows of %s a transaction wrote is not known", self.path)
             return []
         return [
-            _partition(split, of_task, files, self.path)
+            _partition(split, of_task, lambda piece: files[folder_of(piece.folder), piece.file], self.path)
             for split, of_task in sorted(self._pieces.items())
             if of_task
         ]
 
-    def _written(self, commit: Commit) -> Mapping[Place, Sequence[AddedFile]]:
-        """The files of a commit that its rows may be in, by their places."""
-        return _by_place((file.path, file) for file in commit.files)
+    def _written(self, commit: Commit) -> Sequence[tuple[str, AddedFile]]:
+        """The files of a commit that its rows may be in, with the paths that data files would have there."""
+        return [(file.path, file) for file in commit.files]
+
+    def _is_by_folders(self, written: Sequence[tuple[str, AddedFile]]) -> bool:
+        """Are folders named by partitions? In a table that maps columns they have random names."""
+        folders = (name for path, _ in written for name in path.split("/")[:-1])
+        is_mapped = tuple(self.names_in_log) != tuple(self.dataset.get("partitions", ()))
+        return not is_mapped and all(map(_FOLDER.match, folders))
+
+    def _by_place(
+        self, written: Sequence[tuple[str, AddedFile]], *, is_by_folders: bool
+    ) -> dict[Place, list[AddedFile]]:
+        by_place: dict[Place, list[AddedFile]] = defaultdict(list)
+        for path, file in written:
+            folder, _, name = path.rpartition("/")
+            match = written_files.PART.match(name)
+            if match is None:
+                continue
+            if not is_by_folders:
+                folder = json.dumps([file.partition.get(name) for name in self.names_in_log])
+            place = written_files.File(int(match[1]), written_files.NO_BUCKET, int(match[4]))
+            by_place[folder, place].append(file)
+        return by_place
 
 
 @dataclass
 class ChangeRows(DeltaOutput):
     """Files of a change data feed. They lie below a folder of their own, and have names of their own."""
 
-    def _written(self, commit: Commit) -> Mapping[Place, Sequence[AddedFile]]:
-        return _by_place((_CHANGES.sub(_AS_DATA, file.path), file) for file in commit.changes)
+    def _written(self, commit: Commit) -> Sequence[tuple[str, AddedFile]]:
+        return [(_CHANGES.sub(_AS_DATA, file.path), file) for file in commit.changes]
 
 
 @dataclass
 class DeletedRows(DeltaOutput):
     """What a transaction deletes: rows without files. The commit says which version is without them."""
-
-    def take(self, split: int, rows: int, report: Mapping[str, Any]) -> None:
-        pass
 
     def files_of(self, commit: Commit) -> list[dict[str, Any]]:
         return []
@@ -148,6 +172,7 @@ def of_write(
     path, dataset = place_of(query, transaction)
     mark = CommitMark(transaction.id, removed)
     output = DeltaOutput(path, dataset, mark=mark, version=transaction.version, read=read)
+    output.names_in_log = transaction.names_in_log
     output.schema = schema_given(catalyst, query)
     try:
         output.most_rows = max(int(catalyst.conf(query, _MOST_ROWS, "0")), 0)
@@ -167,6 +192,7 @@ def of_changes(output: DeltaOutput) -> ChangeRows:
     dataset = {**output.dataset, "operation": change_rows.OPERATION}
     changes = ChangeRows(output.path, dataset, mark=output.mark, version=output.version, read=output.read)
     changes.output_files, changes.most_rows = output.output_files, output.most_rows
+    changes.names_in_log = output.names_in_log
     changes.is_sorted_again = output.is_sorted_again
     return changes
 
@@ -205,10 +231,13 @@ def _of_rewrite(catalyst: Catalyst, query: Plan) -> tuple[Transaction | None, st
             continue
         location = leaf.relation().location()
         if catalyst.kind(location) == _BATCH_INDEX and not location.addFiles().isEmpty():
-            columns = map(str, catalyst.items(location.metadata().partitionColumns()))
-            transaction = Transaction(
-                "", str(location.path().toString()), int(location.version()), tuple(columns)
+            metadata = location.metadata()
+            columns, names_in_log = (
+                tuple(map(str, catalyst.items(names)))
+                for names in (metadata.partitionColumns(), metadata.physicalPartitionColumns())
             )
+            table, version = str(location.path().toString()), int(location.version())
+            transaction = Transaction("", table, version, columns, names_in_log=names_in_log)
             return transaction, str(location.addFiles().head().path())
     return None, ""
 
@@ -217,8 +246,6 @@ def _files(
     catalyst: Catalyst, query: Plan, transaction: Transaction, changes: ChangeColumns | None
 ) -> tuple[OutputFiles | None, list[Expression]]:
     """Into which files rows go, and the order of the rows of a task. Changes and others go apart."""
-    if any(catalyst.conf(query, name, "false").lower() == "true" for name in _MOVING_ROWS):
-        return None, []
     writers = int(catalyst.conf(query, _WRITERS, "0"))
     first = [] if changes is None else [changes.is_change]
     if not transaction.partition_columns:
@@ -248,28 +275,26 @@ def _files_at(
     return chosen
 
 
-def _by_place(files: Iterable[tuple[str, AddedFile]]) -> dict[Place, list[AddedFile]]:
-    """Files by the paths that data files of their places have."""
-    by_place: dict[Place, list[AddedFile]] = defaultdict(list)
-    for path, file in files:
-        folder, _, name = path.rpartition("/")
-        match = written_files.PART.match(name)
-        if match is not None:
-            written = written_files.File(int(match[1]), written_files.NO_BUCKET, int(match[4]))
-            by_place[folder, written].append(file)
-    return by_place
+def _same(folder: str) -> str:
+    return folder
+
+
+def _values_in(folder: str) -> str:
+    """The values of a partition as JSON, by the folder that a table without mapped columns has for it."""
+    values = [unquote(name.partition("=")[2]) for name in folder.split("/")] if folder else []
+    return json.dumps([None if value == _NULL else value for value in values])
 
 
 def _partition(
     split: int,
     pieces: list[written_files.Piece],
-    files: Mapping[Place, AddedFile],
+    file_of: Callable[[written_files.Piece], AddedFile],
     table: str,
 ) -> dict[str, Any]:
     """A task's rows in the terms of the contract."""
     parts = []
     for piece in pieces:
-        file = files[piece.folder, piece.file]
+        file = file_of(piece)
         state = {"size": file.size, "modified": file.modified}
         part = {
             "path": delta_log.data_path(table, file.path),

@@ -67,12 +67,10 @@ class IcebergOutput(Output):
     keeps_row_ids: bool = False
     #: What the same statement writes, of the rows that it deletes, or the other way round.
     beside: IcebergOutput | None = None
-    _rows: dict[int, int] = field(default_factory=dict)  # of each task
     _runs: dict[int, list[tuple[int, int]]] = field(default_factory=dict)  # of its rows, by partitions
 
-    def take(self, split: int, rows: int, report: Mapping[str, Any]) -> None:
+    def _take_places(self, split: int, rows: int, report: Mapping[str, Any]) -> None:
         runs = report.get("places")
-        self._rows[split] = rows
         if self.output_files is None or (self._is_divided and runs is None):
             return
         ordered = [0, 0] if runs is None else runs["runs"]

@@ -38,7 +38,8 @@ _INSERTING = "InsertOnlyMergeExecutor"
 class Transaction:
     """An open transaction of Delta Lake. `table` is its folder, `version` the one that it reads, -1: none.
 
-    `partition_columns` are those of the table; `catalog_name` is empty of a table that is only a folder.
+    `partition_columns` are those of the table, `names_in_log` what its log calls them: something else in a
+    table that maps columns. `catalog_name` is empty of a table that is only a folder.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Transaction:
     version: int
     partition_columns: Sequence[str] = ()
     catalog_name: str = ""
+    names_in_log: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class TableWork:
                 int(said["version"]),
                 tuple(said["partitions"]),
                 next(iter(said["catalog"]), ""),
+                tuple(said["names_in_log"]),
             )
         return cls(_without_lambda(said["method"]), tuple(said["classes"]), transaction)
 

@@ -40,6 +40,7 @@ VARIANTS = {
         "enableDeletionVectors=true",
         "enableRowTracking=true",
     ),
+    "partitioned, column mapping": ("partitioned", "columnMapping.mode=name"),
 }
 
 

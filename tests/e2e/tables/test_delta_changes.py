@@ -26,6 +26,7 @@ pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1800)]
 VECTORS = {"enableDeletionVectors": "true"}
 TRACKING = {"enableRowTracking": "true"}
 FEED = {"enableChangeDataFeed": "true"}
+MAPPING = {"columnMapping.mode": "name"}
 
 
 @pytest.fixture
@@ -47,6 +48,7 @@ def lake(tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch)
         (6, VECTORS, False),
         (21, FEED, False),
         (22, FEED | VECTORS, True),
+        (23, FEED | MAPPING, True),
     ],
 )
 def test_each_row_is_traced_through_random_changes(

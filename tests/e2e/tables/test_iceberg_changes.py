@@ -140,3 +140,40 @@ def test_an_application_deletes_files_that_another_one_wrote(lake: TableJobs) ->
         assert ends.deleted == {("DELETE", first) if row == 5 else expected}, row
     sinks = [node.name for node in queries.graph(deleter).nodes if node.kind == "sink"]
     assert sinks == ["DELETE: deleted rows", "TRUNCATE: deleted rows"]
+
+
+def test_rows_are_followed_into_what_is_published_later(lake: TableJobs) -> None:
+    """Into a branch that a setting names, and by the id of a write that is to be audited first."""
+    inputs = "".join(f"{key},n{key},{key},{key % 3}\n" for key in range(15))
+    (lake.folder / "first.csv").write_text(inputs)
+    columns = "id BIGINT, name STRING, v INT, p STRING"
+    properties = "'write.wap.enabled' = 'true', 'write.delete.mode' = 'merge-on-read'"
+    statements = [
+        f"CREATE TABLE ice.db.t ({columns}) USING iceberg PARTITIONED BY (p) TBLPROPERTIES ({properties})",
+        "INSERT INTO ice.db.t SELECT * FROM first WHERE id < 6",
+        "SET spark.wap.branch = audit",
+        "INSERT INTO ice.db.t SELECT * FROM first WHERE id BETWEEN 6 AND 11",
+        "UPDATE ice.db.t SET v = v + 100 WHERE id % 4 = 0",
+        "DELETE FROM ice.db.t WHERE id = 5",
+        "DELETE FROM ice.db.t WHERE p = '1'",
+        "RESET spark.wap.branch",
+        "CALL ice.system.fast_forward('db.t', 'main', 'audit')",
+        "SET spark.wap.id = nightly",
+        "INSERT INTO ice.db.t SELECT * FROM first WHERE id >= 12",
+        "RESET spark.wap.id",
+        "CALL ice.system.publish_changes('db.t', 'nightly')",
+        f"INSERT OVERWRITE DIRECTORY '{lake.folder}/out' USING csv SELECT * FROM ice.db.t",
+    ]
+    (lake.folder / "statements.json").write_text(json.dumps(statements))
+    application_id = lake.run("statements.py")
+    outcomes = json.loads((lake.folder / "outcomes.json").read_text())
+    assert outcomes == ["done"] * len(statements)
+    queries, rows = open_queries(Settings()), set()
+    for path, row, (key, *_) in out_rows(lake.folder / "out"):
+        assert rows_behind(queries, application_id, path, row) == {("first.csv", int(key))}
+        rows.add(int(key))
+    assert rows == {key for key in range(15) if key >= 12 or (key != 5 and key % 3 != 1)}
+    for row in range(15):
+        ends = traced_ends(queries, application_id, lake.folder / "first.csv", row)
+        assert ends.rows == rows & {row}
+        assert [statement for statement, _ in ends.deleted] == ([] if row in rows else ["DELETE"])

@@ -61,6 +61,16 @@ def test_an_application_that_does_not_get_complete_is_an_error_that_says_what_is
     assert f"lineage: {APP} is not complete after 3 s: {missing}" in out.splitlines()
 
 
+def test_an_application_that_was_not_followed_as_a_whole_is_not_awaited(bench: Bench) -> None:
+    bench.send_blocks(*some_blocks(7, 2))
+    bench.send_events(manifest(7, 2), event(contract.GAP, reason="a query was not followed"))
+    bench.send_events(event(contract.APPLICATION_ENDED))
+    out = output_of(bench.consume("--until-complete", APP, "--timeout", "3000"), 1)
+    reason = "not followed: a query was not followed"
+    assert f"lineage: {APP} is not complete and cannot become so: {reason}" in out.splitlines()
+    assert stored_flows(bench.store) == flows_of(7, 2)
+
+
 @pytest.mark.thorough
 def test_an_application_that_is_complete_already_ends_it_at_once(bench: Bench) -> None:
     bench.send_events(manifest(1, 0), event(contract.APPLICATION_ENDED))

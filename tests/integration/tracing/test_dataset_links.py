@@ -97,6 +97,46 @@ def test_a_file_that_a_query_read_which_was_not_followed_may_lead_on_unseen(
     assert is_complete(direction="backward", path=f"{copied}-0")
 
 
+def test_a_sink_whose_files_are_not_known_may_lead_on_unseen(
+    applications: Applications, colours: Path, tmp_path: Path
+) -> None:
+    applications.write_unseen("writer", 1000, str(tmp_path))
+    trace = applications.trace("writer", direction="forward", record="0#2", node="0")
+    assert not trace.complete
+    assert trace.exact
+    assert [node.reason for node in trace.nodes if node.kind == "sink"] == ["nobody knows"]
+    assert applications.trace("writer", direction="backward", record="write#0#2").complete
+
+
+@pytest.mark.parametrize("is_followed", [True, False])
+def test_a_file_of_which_no_writer_is_known_may_be_of_a_sink_whose_files_are_not_known(
+    applications: Applications, colours: Path, tmp_path: Path, *, is_followed: bool
+) -> None:
+    now = int(colours.stat().st_mtime * 1000)
+    applications.copy("reader", now + 2000, colours, tmp_path / "a")
+    applications.end("reader")
+    question: dict[str, Any] = {"direction": "backward", "record": "write#0#2"}
+
+    def reasons(application: str = "reader", **more: Any) -> list[str]:
+        trace = applications.trace(application, **question, **more)
+        reasons = [node.reason for node in trace.nodes if node.reason]
+        assert trace.complete is not bool(reasons)
+        return reasons
+
+    assert not reasons()
+    applications.write_unseen("elsewhere", now, str(tmp_path / "col"), is_followed=is_followed)
+    applications.write_unseen("later", now + 60_000, str(tmp_path), is_followed=is_followed)
+    assert not reasons()
+    applications.write_unseen("earlier", now - 1000, str(tmp_path), is_followed=is_followed)
+    assert reasons() == [
+        "operation 1 of earlier may have written these records: it is not known what it wrote where"
+    ]
+    assert not reasons(across=False)
+    applications.copy("copy", now + 3000, tmp_path / "a-0", tmp_path / "b")
+    applications.end("copy")
+    assert len(reasons("copy")) == 1  # of what `reader` read: who wrote its output is known
+
+
 def test_a_file_that_was_written_anew_links_nothing(
     applications: Applications, colours: Path, tmp_path: Path
 ) -> None:

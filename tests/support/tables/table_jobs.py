@@ -36,8 +36,7 @@ class TableJobs:
         [started] = [line for line in done.stderr.splitlines() if line.startswith("lineage: on for ")]
         assert ("lineage: complete for " in done.stderr) is is_complete, done.stderr
         application_id = started.split()[3]
-        # What is never complete is given up in time, and is stored until then.
-        consume = ["consume", "--until-complete", application_id, "--timeout", "300" if is_complete else "15"]
+        consume = ["consume", "--until-complete", application_id, "--timeout", "300"]
         assert main.main(consume) == (0 if is_complete else 1)
         return application_id
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from spark_agent.delivery.setting_names import MAX_NAMED, names_in, unknown
-from spark_agent.delivery.settings import KNOWN
+from spark_agent.delivery.settings import KNOWN, read
 
 
 def test_names_are_the_keys_that_may_be_meant_for_the_agent() -> None:
@@ -56,3 +56,18 @@ def test_many_unknown_keys_are_a_few_lines() -> None:
     sentences = unknown([f"spark.lineage.x{number}" for number in range(50)], KNOWN)
     assert len(sentences) == MAX_NAMED + 1
     assert sentences[-1].startswith(f"{50 - MAX_NAMED} more keys")
+
+
+@pytest.mark.parametrize(
+    ("conf", "is_on"),
+    [
+        ({}, True),
+        ({"spark.lineage.jdbc.keys": "off"}, False),
+        ({"spark.lineage.redact": "job:redact"}, False),
+        ({"spark.lineage.redact": "no function"}, False),
+    ],
+)
+def test_keys_of_databases_are_not_sent_where_values_are_redacted(
+    conf: dict[str, str], *, is_on: bool
+) -> None:
+    assert read(conf.get).jdbc_keys is is_on

@@ -124,8 +124,8 @@ def test_a_query_that_failed_has_no_files(tmp_path: Path) -> None:
     outputs.begin(1, output(tmp_path))
     write(tmp_path, "part-00000-{}-c000.txt")
     outputs.take(1, 0, 3, {})
-    assert outputs.end(1, is_failed=True) == []
-    assert outputs.end(1, is_failed=False) == []
+    assert outputs.end(1, is_failed=True) is None
+    assert outputs.end(1, is_failed=False) is None
 
 
 def test_files_of_a_query_that_wrote_over_another_are_not_the_others(tmp_path: Path) -> None:
@@ -137,8 +137,13 @@ def test_files_of_a_query_that_wrote_over_another_are_not_the_others(tmp_path: P
     (tmp_path / f"part-00000-{first}-c000.txt").unlink()
     second = write(tmp_path, "part-00000-{}-c000.txt")
     outputs.take(2, 0, 1, {})
-    assert outputs.end(1, is_failed=False) == []
-    assert files_of(outputs.end(2, is_failed=False)) == [(0, f"{tmp_path}/part-00000-{second}-c000.txt")]
+    one, other = (outputs.end(node, is_failed=False) for node in (1, 2))
+    assert one is not None
+    assert not one.partitions
+    assert one.output.has_unknown_files(one.partitions)
+    assert other is not None
+    assert not other.output.has_unknown_files(other.partitions)
+    assert files_of(other.partitions) == [(0, f"{tmp_path}/part-00000-{second}-c000.txt")]
 
 
 def test_a_job_is_one_query_s(tmp_path: Path) -> None:
@@ -148,8 +153,8 @@ def test_a_job_is_one_query_s(tmp_path: Path) -> None:
     write(tmp_path, "part-00000-{}-c000.txt")
     for node in (1, 2):
         outputs.take(node, 0, 3, {})
-    assert len(outputs.end(1, is_failed=False)) == 1
-    assert outputs.end(2, is_failed=False) == []
+    written = [outputs.end(node, is_failed=False) for node in (1, 2)]
+    assert [None if output is None else len(output.partitions) for output in written] == [1, 0]
 
 
 def test_rows_that_are_not_one_line_each_are_not_told(tmp_path: Path) -> None:
@@ -157,7 +162,21 @@ def test_rows_that_are_not_one_line_each_are_not_told(tmp_path: Path) -> None:
     job = write(tmp_path, "part-00000-{}-c000.txt", "part-00001-{}-c000.txt")
     written.take(0, 3, {"lines": False})
     written.take(1, 3, {})
-    assert files_of(written.files()[1]) == [(1, f"{tmp_path}/part-00001-{job}-c000.txt")]
+    _, partitions = written.files()
+    assert files_of(partitions) == [(1, f"{tmp_path}/part-00001-{job}-c000.txt")]
+    assert written.has_unknown_files(partitions)
+
+
+def test_files_are_known_if_each_task_with_rows_has_one_or_its_rows_go_into_none(tmp_path: Path) -> None:
+    written = output(tmp_path)
+    write(tmp_path, "part-00000-{}-c000.txt")
+    assert not written.has_unknown_files([])
+    written.take(0, 3, {})
+    written.take(1, 0, {})
+    assert not written.has_unknown_files(written.files()[1])
+    assert written.has_unknown_files([])
+    written.reason = "these rows were deleted"
+    assert not written.has_unknown_files([])
 
 
 class _Awaited(Output):
@@ -180,19 +199,19 @@ class _Awaited(Output):
 def test_a_commit_is_awaited_and_looked_for_ever_more_seldom() -> None:
     outputs, awaited = Outputs(), _Awaited("/t", {})
     outputs.begin(7, awaited)
-    assert outputs.end(7, is_failed=False) == []
+    assert outputs.end(7, is_failed=False) is None
     awaited.commits[:] = [None, OSError("away"), Commit(3, ())]
     assert list(outputs.committed(is_eager=False)) == []
     assert list(outputs.committed(is_eager=False)) == []  # too early for a look
     assert list(outputs.committed(is_eager=True)) == []  # cannot be read
     assert outputs.uncommitted() == [7]
-    [(number, taken, commit, files)] = outputs.committed(is_eager=True)
-    assert (number, taken, commit.version, files) == (7, awaited, 3, [{"split": 3}])
+    [written] = outputs.committed(is_eager=True)
+    assert written == (7, awaited, [{"split": 3}], Commit(3, ()))
     assert not outputs.is_awaiting
 
 
 def test_a_query_that_failed_awaits_no_commit() -> None:
     outputs = Outputs()
     outputs.begin(7, _Awaited("/t", {}))
-    assert outputs.end(7, is_failed=True) == []
+    assert outputs.end(7, is_failed=True) is None
     assert not outputs.is_awaiting

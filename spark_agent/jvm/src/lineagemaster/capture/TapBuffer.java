@@ -40,6 +40,8 @@ public class TapBuffer implements TaskCapture.Part {
       "org.apache.spark.sql.execution.SQLExecutionRDD.compute",
       "org.apache.spark.rdd.RDD.getOrCompute",
       "org.apache.spark.rdd.ReliableCheckpointRDD$.writePartitionToCheckpointFile");
+  /** Runs what a shuffle reads: where a plan ends so, its rows go to other tasks behind it. */
+  private static final String SHUFFLE_TASK = "org.apache.spark.scheduler.ShuffleMapTask";
   private static final String PYTHON = "org.apache.spark.api.python.";
 
   /** One array for each column of ids. */
@@ -66,6 +68,7 @@ public class TapBuffer implements TaskCapture.Part {
   private final int partition;
   private final OutputPasses passes; // of an output
   private final boolean isReadAsRdd;
+  private final boolean isShuffled; // behind it
   private final boolean isReadInPython; // as records of an RDD
   private final boolean isPersisted;
   private final CacheFill cacheFill; // of rows that are persisted
@@ -92,6 +95,7 @@ public class TapBuffer implements TaskCapture.Part {
     }
     isReadAsRdd = !spec.hasKey() && isCalledBy(
         frame -> READERS_OF_RDDS.contains(frame.getClassName() + "." + frame.getMethodName()));
+    isShuffled = !spec.hasKey() && isCalledBy(frame -> frame.getClassName().equals(SHUFFLE_TASK));
     isReadInPython = isReadAsRdd && isCalledBy(frame -> frame.getClassName().startsWith(PYTHON));
     isPersisted = task != null
         && (spec.isPersisted || isReadAsRdd && "true".equals(task.getLocalProperty(HAS_PERSISTED)));
@@ -469,6 +473,9 @@ public class TapBuffer implements TaskCapture.Part {
     if (outputFiles != null) {
       manifest.json("places", outputFiles.json(firstRow));
       manifest.number("spilled", task.taskMetrics().memoryBytesSpilled());
+    }
+    if (isShuffled) {
+      manifest.json("shuffled", "true");
     }
     if (!isLinePerRow) {
       manifest.json("lines", "false");

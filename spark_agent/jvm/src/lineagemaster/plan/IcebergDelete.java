@@ -24,18 +24,17 @@ public final class IcebergDelete {
   private static final String DELETE = "delete";
   private static final String POSITIONS = "POSITION_DELETES";
 
-  private final Object table;
-  private final String branch;
+  private final IcebergTable table;
+  private final Object branch; // null: the table
   private final Object newestBefore;
   private final long began = System.currentTimeMillis();
   private Object newestBehind; // once it is known
   private boolean isOver;
 
   private IcebergDelete(Object sparkTable) throws ReflectiveOperationException {
-    table = sparkTable.getClass().getMethod("table").invoke(sparkTable);
-    Object named = IcebergObjects.hasField(sparkTable, "branch") ? IcebergObjects.field(sparkTable, "branch") : null;
-    branch = named == null ? null : String.valueOf(named);
-    newestBefore = newest();
+    table = new IcebergTable(sparkTable.getClass().getMethod("table").invoke(sparkTable));
+    branch = IcebergObjects.hasField(sparkTable, "branch") ? IcebergObjects.field(sparkTable, "branch") : null;
+    newestBefore = table.newest(branch);
   }
 
   /** Of a command of Spark that is about to run; null where its table is none of Iceberg. */
@@ -54,13 +53,13 @@ public final class IcebergDelete {
 
   /** {table: its name, location, format: of its files}. */
   public String describe() throws ReflectiveOperationException {
-    return "{" + IcebergObjects.table(table) + "}";
+    return "{" + table.describe() + "}";
   }
 
   /** Its thread goes on: what is committed from now on is not its own. */
   public synchronized void end() throws ReflectiveOperationException {
     if (!isOver) {
-      newestBehind = newest();
+      newestBehind = table.newest(branch);
       isOver = true;
     }
   }
@@ -76,9 +75,9 @@ public final class IcebergDelete {
    */
   public synchronized Object removed(String application, int mostVectors, int mostRuns)
       throws ReflectiveOperationException {
-    Object last = isOver ? newestBehind : newest();
+    Object last = isOver ? newestBehind : table.newest(branch);
     List<Object> own = own(last, application);
-    boolean isAsBefore = last == null || id(last).equals(idOf(newestBefore));
+    boolean isAsBefore = last == null || IcebergTable.id(last).equals(IcebergTable.id(newestBefore));
     if (own.isEmpty() && isAsBefore) {
       own = ofOtherBranches(application);
     }
@@ -89,33 +88,32 @@ public final class IcebergDelete {
       throw new IllegalStateException(own.isEmpty() ? "its snapshot was not seen" : "another one ran at the same time");
     }
     List<Object> files = new ArrayList<>();
-    changed(own.get(0), "removedDataFiles").forEach(files::add);
+    table.changed(own.get(0), "removedDataFiles").forEach(files::add);
     if (files.isEmpty()) {
       return "";
     }
     Map<String, String> deleted = deletedBefore(own.get(0), files, mostVectors, mostRuns);
     StringJoiner described = new StringJoiner(",", "[", "]");
     for (Object file : files) {
-      String runs = deleted.get(path(file));
-      described.add("{\"path\":" + Json.quoted(path(file))
-          + ",\"rows\":" + IcebergObjects.call("ContentFile", file, "recordCount")
-          + ",\"size\":" + IcebergObjects.call("ContentFile", file, "fileSizeInBytes")
+      String runs = deleted.get(IcebergTable.path(file));
+      described.add("{\"path\":" + Json.quoted(IcebergTable.path(file))
+          + ",\"rows\":" + IcebergTable.ofFile(file, "recordCount")
+          + ",\"size\":" + IcebergTable.ofFile(file, "fileSizeInBytes")
           + ",\"deleted\":" + (runs == null ? "null" : Json.quoted(runs)) + "}");
     }
-    return PlanReader.inPieces("{\"version\":\"" + id(own.get(0)) + "\",\"files\":" + described + "}");
+    return PlanReader.inPieces("{\"version\":\"" + IcebergTable.id(own.get(0)) + "\",\"files\":" + described + "}");
   }
 
   /** The snapshots that may be its own, up to this one. */
   private List<Object> own(Object last, String application) throws ReflectiveOperationException {
     List<Object> own = new ArrayList<>();
-    Object before = idOf(newestBefore);
+    Object before = IcebergTable.id(newestBefore);
     Object snapshot = last;
-    while (snapshot != null && !id(snapshot).equals(before)) {
+    while (snapshot != null && !IcebergTable.id(snapshot).equals(before)) {
       if (isOf(snapshot, application)) {
         own.add(snapshot);
       }
-      Object parent = IcebergObjects.call("Snapshot", snapshot, "parentId");
-      snapshot = parent == null ? null : snapshot((Long) parent);
+      snapshot = table.parent(snapshot);
     }
     return own;
   }
@@ -123,8 +121,8 @@ public final class IcebergDelete {
   /** The same of a setting by which Iceberg writes into another branch (`spark.wap.branch`). */
   private List<Object> ofOtherBranches(String application) throws ReflectiveOperationException {
     List<Object> own = new ArrayList<>();
-    for (Object snapshot : (Iterable<?>) IcebergObjects.call("Table", table, "snapshots")) {
-      if ((Long) IcebergObjects.call("Snapshot", snapshot, "timestampMillis") > began && isOf(snapshot, application)) {
+    for (Object snapshot : (Iterable<?>) table.call("snapshots")) {
+      if ((Long) IcebergTable.of(snapshot, "timestampMillis") > began && isOf(snapshot, application)) {
         own.add(snapshot);
       }
     }
@@ -132,31 +130,30 @@ public final class IcebergDelete {
   }
 
   private boolean isOf(Object snapshot, String application) throws ReflectiveOperationException {
-    Map<?, ?> summary = (Map<?, ?>) IcebergObjects.call("Snapshot", snapshot, "summary");
-    return DELETE.equals(IcebergObjects.call("Snapshot", snapshot, "operation"))
+    Map<?, ?> summary = (Map<?, ?>) IcebergTable.of(snapshot, "summary");
+    return DELETE.equals(IcebergTable.of(snapshot, "operation"))
         && application.equals(summary.get(APPLICATION))
-        && !changed(snapshot, "addedDeleteFiles").iterator().hasNext();
+        && !table.changed(snapshot, "addedDeleteFiles").iterator().hasNext();
   }
 
   /** Runs of rows of the files that were deleted by then, by the paths of those that have some. */
   private Map<String, String> deletedBefore(Object snapshot, List<Object> files, int mostVectors, int mostRuns)
       throws ReflectiveOperationException {
     Map<String, String> deleted = new HashMap<>();
-    Object parent = IcebergObjects.call("Snapshot", snapshot, "parentId");
-    Object before = parent == null ? null : snapshot((Long) parent);
-    if (before == null || !changed(before, "deleteManifests").iterator().hasNext()) {
+    Object before = table.parent(snapshot);
+    if (before == null || !table.changed(before, "deleteManifests").iterator().hasNext()) {
       return deleted;
     }
     Set<String> paths = new HashSet<>();
     for (Object file : files) {
-      paths.add(path(file));
+      paths.add(IcebergTable.path(file));
     }
-    Object scan = IcebergObjects.call("Table", table, "newScan");
-    scan = IcebergObjects.type("TableScan", scan).getMethod("useSnapshot", long.class).invoke(scan, parent);
+    Object scan = table.call("newScan");
+    scan = IcebergObjects.type("TableScan", scan).getMethod("useSnapshot", long.class).invoke(scan, IcebergTable.id(before));
     Object tasks = IcebergObjects.call("Scan", scan, "planFiles");
     try {
       for (Object task : (Iterable<?>) tasks) {
-        String path = path(IcebergObjects.call("ContentScanTask", task, "file"));
+        String path = IcebergTable.path(IcebergObjects.call("ContentScanTask", task, "file"));
         List<?> deletes = (List<?>) IcebergObjects.call("FileScanTask", task, "deletes");
         if (!paths.contains(path) || deletes.isEmpty()) {
           continue;
@@ -174,26 +171,26 @@ public final class IcebergDelete {
 
   private String positions(String path, List<?> deletes, int mostRuns) throws ReflectiveOperationException {
     for (Object file : deletes) {
-      if (!POSITIONS.equals(String.valueOf(IcebergObjects.call("ContentFile", file, "content")))) {
+      if (!POSITIONS.equals(String.valueOf(IcebergTable.ofFile(file, "content")))) {
         throw new IllegalStateException("rows of " + path + " were deleted by their values");
       }
     }
-    Object io = IcebergObjects.call("Table", table, "io");
-    Class<?> deleteFile = IcebergObjects.type("DeleteFile", table);
+    Object io = table.call("io");
+    Class<?> deleteFile = table.type("DeleteFile");
     Function<Object, Object> input = file -> {
       try {
-        return IcebergObjects.type("io.FileIO", table).getMethod("newInputFile", deleteFile).invoke(io, file);
+        return table.type("io.FileIO").getMethod("newInputFile", deleteFile).invoke(io, file);
       } catch (ReflectiveOperationException error) {
         throw new IllegalStateException(error);
       }
     };
-    Object loader = IcebergObjects.type("data.BaseDeleteLoader", table).getConstructor(Function.class).newInstance(input);
-    Object index = IcebergObjects.type("data.DeleteLoader", table)
+    Object loader = table.type("data.BaseDeleteLoader").getConstructor(Function.class).newInstance(input);
+    Object index = table.type("data.DeleteLoader")
         .getMethod("loadPositionDeletes", Iterable.class, CharSequence.class).invoke(loader, deletes, path);
     LongStream.Builder rows = LongStream.builder();
     if (!Boolean.TRUE.equals(IcebergObjects.call("deletes.PositionDeleteIndex", index, "isEmpty"))) {
       LongConsumer add = rows::add;
-      IcebergObjects.type("deletes.PositionDeleteIndex", table).getMethod("forEach", LongConsumer.class)
+      table.type("deletes.PositionDeleteIndex").getMethod("forEach", LongConsumer.class)
           .invoke(index, add);
     }
     String runs = DeletionVectors.runs(rows.build().sorted().distinct().toArray(), mostRuns);
@@ -209,33 +206,5 @@ public final class IcebergDelete {
     } catch (Exception error) { // what it has read is known
       return;
     }
-  }
-
-  private Object newest() throws ReflectiveOperationException {
-    return branch == null ? IcebergObjects.call("Table", table, "currentSnapshot")
-        : IcebergObjects.type("Table", table).getMethod("snapshot", String.class).invoke(table, branch);
-  }
-
-  private Object snapshot(Long id) throws ReflectiveOperationException {
-    return IcebergObjects.type("Table", table).getMethod("snapshot", long.class).invoke(table, id);
-  }
-
-  private static Object id(Object snapshot) throws ReflectiveOperationException {
-    return IcebergObjects.call("Snapshot", snapshot, "snapshotId");
-  }
-
-  private static Object idOf(Object snapshot) throws ReflectiveOperationException {
-    return snapshot == null ? null : id(snapshot);
-  }
-
-  private static String path(Object file) throws ReflectiveOperationException {
-    return String.valueOf(IcebergObjects.call("ContentFile", file, "path"));
-  }
-
-  /** Files that a snapshot has added or removed, or its manifests. */
-  private Iterable<?> changed(Object snapshot, String method) throws ReflectiveOperationException {
-    Object io = IcebergObjects.call("Table", table, "io");
-    return (Iterable<?>) IcebergObjects.type("Snapshot", snapshot)
-        .getMethod(method, IcebergObjects.type("io.FileIO", snapshot)).invoke(snapshot, io);
   }
 }

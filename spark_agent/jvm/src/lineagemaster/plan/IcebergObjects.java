@@ -1,14 +1,10 @@
 package lineagemaster.plan;
 
 import java.lang.reflect.Field;
-import java.util.Locale;
-import java.util.Map;
-import lineagemaster.delivery.Json;
 
 /** Objects of Iceberg's own classes, which the agent is not compiled against. */
 final class IcebergObjects {
   private static final String ROOT = "org.apache.iceberg.";
-  private static final String FORMAT = "write.format.default";
 
   private IcebergObjects() {}
 
@@ -60,14 +56,5 @@ final class IcebergObjects {
       }
     }
     return false;
-  }
-
-  /** Members of a JSON object: table, location, format of its data files. */
-  static String table(Object table) throws ReflectiveOperationException {
-    Map<?, ?> properties = (Map<?, ?>) call("Table", table, "properties");
-    Object format = properties.get(FORMAT);
-    return "\"table\":" + Json.quoted(String.valueOf(call("Table", table, "name")))
-        + ",\"location\":" + Json.quoted(String.valueOf(call("Table", table, "location")))
-        + ",\"format\":" + Json.quoted(format == null ? "parquet" : format.toString().toLowerCase(Locale.ROOT));
   }
 }

@@ -45,7 +45,7 @@ public final class IcebergScans {
       if (table == null || IcebergObjects.isA(table, METADATA_TABLE) || !isAnswered(scan) && !hasPositions(scan)) {
         return "";
       }
-      return "{" + IcebergObjects.table(table) + ",\"version\":" + version(scan) + "}";
+      return "{" + new IcebergTable(table).describe() + ",\"version\":" + version(scan) + "}";
     } catch (ReflectiveOperationException | RuntimeException | LinkageError other) {
       return "";
     }

@@ -23,7 +23,7 @@ public final class IcebergWrite {
   private static final int MOST_FILES = 100_000; // of a statement that wrote more, no files are told
   private static final long CLOCKS_MS = 600_000; // those of who commits to a table may differ so far
 
-  private final Object table;
+  private final IcebergTable table;
   private final Object write;
   private final String id;
   private final boolean hasDeletes;
@@ -36,10 +36,9 @@ public final class IcebergWrite {
     this.write = write;
     this.hasDeletes = hasDeletes;
     this.replaced = replaced;
-    table = IcebergObjects.field(write, "table");
+    table = new IcebergTable(IcebergObjects.field(write, "table"));
     id = (String) IcebergObjects.field(hasDeletes ? IcebergObjects.field(write, "context") : write, "queryId");
-    Object newest = newest();
-    newestBefore = newest == null ? null : IcebergObjects.call("Snapshot", newest, "snapshotId");
+    newestBefore = IcebergTable.id(newest());
   }
 
   /** The write of a command of Spark; null of what writes no data files of Iceberg. */
@@ -63,7 +62,7 @@ public final class IcebergWrite {
    */
   public String describe() throws ReflectiveOperationException {
     StringJoiner partitions = new StringJoiner(",", "[", "]");
-    Object schema = IcebergObjects.call("Table", table, "schema");
+    Object schema = table.call("schema");
     Object spec = spec();
     for (Object field : (Iterable<?>) IcebergObjects.call("PartitionSpec", spec, "fields")) {
       int source = (Integer) IcebergObjects.call("PartitionField", field, "sourceId");
@@ -72,25 +71,26 @@ public final class IcebergWrite {
           + ",\"transform\":" + Json.quoted(String.valueOf(IcebergObjects.call("PartitionField", field, "transform")))
           + ",\"name\":" + Json.quoted(String.valueOf(IcebergObjects.call("PartitionField", field, "name"))) + "}");
     }
-    return "{" + IcebergObjects.table(table) + ",\"id\":" + Json.quoted(id) + ",\"partitions\":" + partitions + "}";
+    return "{" + table.describe() + ",\"id\":" + Json.quoted(id) + ",\"partitions\":" + partitions + "}";
   }
 
   /** By which the rows of this write are partitioned. */
   private Object spec() throws ReflectiveOperationException {
     if (hasDeletes) {
-      return IcebergObjects.call("Table", table, "spec");
+      return table.call("spec");
     }
-    return ((Map<?, ?>) IcebergObjects.call("Table", table, "specs")).get(IcebergObjects.field(write, "outputSpecId"));
+    return ((Map<?, ?>) table.call("specs")).get(IcebergObjects.field(write, "outputSpecId"));
   }
 
   /**
    * The snapshot that has files of this write, or is without those that it has replaced by nothing:
-   * {version, files: [{path, rows, size, partition, row_id: or null}, ...]}, of data files, none where they are too many. Empty as long as there is none. Reads the manifests of snapshots that
-   * were not looked at before, and that no other application says are its own.
+   * {version, files: [{path, rows, size, partition, row_id: or null}, ...]}, of data files, none where they are too many.
+   * Empty as long as there is none. Reads the manifests of snapshots that were not looked at before, and that no other
+   * application says are its own.
    */
   public Object commit() throws ReflectiveOperationException {
     for (Object snapshot : snapshotsSince()) {
-      Object version = IcebergObjects.call("Snapshot", snapshot, "snapshotId");
+      Object version = IcebergTable.id(snapshot);
       if (others.contains(version)) {
         continue;
       }
@@ -100,7 +100,7 @@ public final class IcebergWrite {
       }
       StringJoiner files = new StringJoiner(",", "[", "]");
       int count = 0;
-      for (Object file : changed(snapshot, "addedDataFiles")) {
+      for (Object file : table.changed(snapshot, "addedDataFiles")) {
         if (isOfThis(file) && ++count <= MOST_FILES) {
           files.add(described(file));
         }
@@ -119,12 +119,12 @@ public final class IcebergWrite {
   /** Of an application that has committed it; what `rewrite_data_files` commits does not say its own. */
   private boolean isOfAnother(Object snapshot) throws ReflectiveOperationException {
     Object own = IcebergObjects.hasField(write, OWNER) ? IcebergObjects.field(write, OWNER) : null;
-    Object other = ((Map<?, ?>) IcebergObjects.call("Snapshot", snapshot, "summary")).get(APPLICATION);
+    Object other = ((Map<?, ?>) IcebergTable.of(snapshot, "summary")).get(APPLICATION);
     return own != null && other != null && !own.equals(other);
   }
 
   private boolean hasDeletesOfThis(Object snapshot) throws ReflectiveOperationException {
-    for (Object file : changed(snapshot, "addedDeleteFiles")) {
+    for (Object file : table.changed(snapshot, "addedDeleteFiles")) {
       if (isOfThis(file)) {
         return true;
       }
@@ -138,12 +138,12 @@ public final class IcebergWrite {
     for (Object scan : replaced) {
       List<?> tasks = (List<?>) IcebergObjects.field(scan, "tasks");
       for (Object task : tasks == null ? List.of() : tasks) {
-        files.add(path(IcebergObjects.call("ContentScanTask", task, "file")));
+        files.add(IcebergTable.path(IcebergObjects.call("ContentScanTask", task, "file")));
       }
     }
     if (!files.isEmpty()) {
-      for (Object file : changed(snapshot, "removedDataFiles")) {
-        if (files.contains(path(file))) {
+      for (Object file : table.changed(snapshot, "removedDataFiles")) {
+        if (files.contains(IcebergTable.path(file))) {
           return true;
         }
       }
@@ -152,29 +152,25 @@ public final class IcebergWrite {
   }
 
   private boolean isOfThis(Object file) throws ReflectiveOperationException {
-    return path(file).contains("-" + id + "-");
-  }
-
-  private static String path(Object file) throws ReflectiveOperationException {
-    return String.valueOf(IcebergObjects.call("ContentFile", file, "path"));
+    return IcebergTable.path(file).contains("-" + id + "-");
   }
 
   private String described(Object file) throws ReflectiveOperationException {
-    Object specId = IcebergObjects.call("ContentFile", file, "specId");
-    Object spec = ((Map<?, ?>) IcebergObjects.call("Table", table, "specs")).get(specId);
-    Object values = IcebergObjects.call("ContentFile", file, "partition");
+    Object specId = IcebergTable.ofFile(file, "specId");
+    Object spec = ((Map<?, ?>) table.call("specs")).get(specId);
+    Object values = IcebergTable.ofFile(file, "partition");
     Object partition = spec.getClass().getMethod("partitionToPath", IcebergObjects.type("StructLike", file))
         .invoke(spec, values);
-    return "{\"path\":" + Json.quoted(path(file))
-        + ",\"rows\":" + IcebergObjects.call("ContentFile", file, "recordCount")
-        + ",\"size\":" + IcebergObjects.call("ContentFile", file, "fileSizeInBytes")
+    return "{\"path\":" + Json.quoted(IcebergTable.path(file))
+        + ",\"rows\":" + IcebergTable.ofFile(file, "recordCount")
+        + ",\"size\":" + IcebergTable.ofFile(file, "fileSizeInBytes")
         + ",\"partition\":" + Json.quoted(String.valueOf(partition)) + ",\"row_id\":" + rowId(file) + "}";
   }
 
   /** Of the first row, in a table that numbers rows; null of others, and of an Iceberg that does not know of it. */
   private static Object rowId(Object file) throws ReflectiveOperationException {
     try {
-      return IcebergObjects.call("ContentFile", file, "firstRowId");
+      return IcebergTable.ofFile(file, "firstRowId");
     } catch (NoSuchMethodException older) {
       return null;
     }
@@ -184,7 +180,7 @@ public final class IcebergWrite {
   private List<Object> snapshotsSince() throws ReflectiveOperationException {
     List<Object> since = new ArrayList<>();
     if (isStaged()) {
-      for (Object snapshot : (Iterable<?>) IcebergObjects.call("Table", table, "snapshots")) {
+      for (Object snapshot : (Iterable<?>) table.call("snapshots")) {
         if (isSince(snapshot)) {
           since.add(0, snapshot);
         }
@@ -194,16 +190,15 @@ public final class IcebergWrite {
     Object snapshot = newest();
     while (snapshot != null && isSince(snapshot)) {
       since.add(snapshot);
-      Object parent = IcebergObjects.call("Snapshot", snapshot, "parentId");
-      snapshot = parent == null || parent.equals(newestBefore) ? null
-          : IcebergObjects.type("Table", table).getMethod("snapshot", long.class).invoke(table, parent);
+      Object parent = IcebergTable.of(snapshot, "parentId");
+      snapshot = newestBefore != null && newestBefore.equals(parent) ? null : table.snapshot(parent);
     }
     return since;
   }
 
   private boolean isSince(Object snapshot) throws ReflectiveOperationException {
-    return !IcebergObjects.call("Snapshot", snapshot, "snapshotId").equals(newestBefore)
-        && (Long) IcebergObjects.call("Snapshot", snapshot, "timestampMillis") >= began - CLOCKS_MS;
+    return !IcebergTable.id(snapshot).equals(newestBefore)
+        && (Long) IcebergTable.of(snapshot, "timestampMillis") >= began - CLOCKS_MS;
   }
 
   /** Is its snapshot published by somebody, later? Until then it is in no branch. */
@@ -213,15 +208,6 @@ public final class IcebergWrite {
 
   /** The snapshot of the branch that is written, or of the table; null where there is none. */
   private Object newest() throws ReflectiveOperationException {
-    Object branch = IcebergObjects.hasField(write, "branch") ? IcebergObjects.field(write, "branch") : null;
-    return branch == null ? IcebergObjects.call("Table", table, "currentSnapshot")
-        : IcebergObjects.type("Table", table).getMethod("snapshot", String.class).invoke(table, branch);
-  }
-
-  /** Those that a snapshot has added, or removed. */
-  private Iterable<?> changed(Object snapshot, String method) throws ReflectiveOperationException {
-    Object io = IcebergObjects.call("Table", table, "io");
-    return (Iterable<?>) IcebergObjects.type("Snapshot", snapshot)
-        .getMethod(method, IcebergObjects.type("io.FileIO", snapshot)).invoke(snapshot, io);
+    return table.newest(IcebergObjects.hasField(write, "branch") ? IcebergObjects.field(write, "branch") : null);
   }
 }

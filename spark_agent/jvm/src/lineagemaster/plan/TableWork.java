@@ -35,9 +35,10 @@ final class TableWork {
   }
 
   /**
-   * {method, classes: [the newest first], transaction, table, version, partitions, catalog}; empty where no library has
-   * the plan made. What is behind the classes is of an open transaction of Delta Lake: its id, its table's folder, the
-   * version that it reads, the columns that the table is partitioned by, and its name, if it is in a catalog.
+   * {method, classes: [the newest first], transaction, table, version, partitions, names_in_log, catalog}; empty where no
+   * library has the plan made. What is behind the classes is of an open transaction of Delta Lake: its id, its table's
+   * folder, the version that it reads, the columns that the table is partitioned by, what its log calls these, and the
+   * name of the table, if it is in a catalog.
    */
   String json() {
     if (method == null) {
@@ -57,11 +58,16 @@ final class TableWork {
       return ",\"transaction\":" + Json.quoted(asked(transaction, "txnId"))
           + ",\"table\":" + Json.quoted(asked(transaction, "dataPath"))
           + ",\"version\":" + asked(transaction, "readVersion")
-          + ",\"partitions\":" + texts(ScalaLists.get(call(transaction, "metadata"), "partitionColumns"))
+          + partitions(call(transaction, "metadata"))
           + ",\"catalog\":" + texts(catalogNames((Option<?>) call(transaction, "catalogTable")));
     } catch (ReflectiveOperationException | LinkageError other) {
       return ""; // another library, or a version of Delta Lake that has no such thing
     }
+  }
+
+  private static String partitions(Object metadata) throws ReflectiveOperationException {
+    return ",\"partitions\":" + texts(ScalaLists.get(metadata, "partitionColumns"))
+        + ",\"names_in_log\":" + texts(ScalaLists.get(metadata, "physicalPartitionColumns"));
   }
 
   /** The name of a table of a catalog, in one text; none of a table that is only a folder. */

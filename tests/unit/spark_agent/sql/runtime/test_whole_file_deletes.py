@@ -71,6 +71,7 @@ def call(method: str = "", *classes: str, transaction: str = "tx") -> PlanningCa
             "table": "file:/t",
             "version": 0,
             "partitions": [],
+            "names_in_log": [],
             "catalog": [],
         }
     return PlanningCall.parse(f"SparkSession.sql@7|{json.dumps(work)}")

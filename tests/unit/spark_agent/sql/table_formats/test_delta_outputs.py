@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from spark_agent.sql.table_formats.delta_log import AddedFile, Commit
@@ -95,6 +97,45 @@ def changes(written: DeltaOutput) -> DeltaOutput:
     of_written = of_changes(written)
     assert of_written.dataset["operation"] == "change"
     return of_written
+
+
+def test_in_a_table_that_maps_columns_files_are_told_by_the_values_of_their_partitions() -> None:
+    written = DeltaOutput("/t", {"partitions": ["p", "q"]}, OutputFiles(key=object()))
+    written.names_in_log = ["col-1", "col-2"]
+    places = {
+        "of": [["p=1/q=a%2Fb", -1], ["p=1/q=__HIVE_DEFAULT_PARTITION__", -1]],
+        "runs": [0, 0, 2, 1],
+    }
+    written.take(0, 5, {"places": places})
+    other = part(0).replace("5672", "0000")
+    commit = Commit(
+        1,
+        (
+            replace(file(other, 3, "xY/"), partition={"col-2": None, "col-1": "1"}),
+            replace(file(part(0), 2, "Ab/"), partition={"col-1": "1", "col-2": "a/b"}),
+        ),
+    )
+    [of_task] = written.files_of(commit)
+    assert [(one["path"], one["first"], one["row"]) for one in of_task["parts"]] == [
+        (f"/t/Ab/{part(0)}", 0, 0),
+        (f"/t/xY/{other}", 2, 0),
+    ]
+    feed = changes(written)
+    feed.take(0, 5, {"places": places})
+    name = part(0).replace("part", "cdc", 1)
+    of_changes = (
+        replace(file(name, None, "xY/"), partition={"col-2": None, "col-1": "1"}),
+        replace(file(name, None, "Ab/"), partition={"col-1": "1", "col-2": "a/b"}),
+    )
+    [of_task] = feed.files_of(Commit(1, (), changes=of_changes))
+    assert [one["path"] for one in of_task["parts"]] == [f"/t/{folder}/{name}" for folder in ("Ab", "xY")]
+
+
+def test_folders_of_random_names_are_told_by_no_value() -> None:
+    written = output()
+    written.take(0, 3, {})
+    [of_task] = written.files_of(Commit(1, (file(part(0), 3, "xY/"),)))
+    assert of_task["parts"][0]["path"] == f"/t/xY/{part(0)}"
 
 
 def test_changes_are_in_files_of_their_own() -> None:

@@ -99,7 +99,10 @@ def test_a_transaction_is_known_by_its_id_its_table_and_the_version_that_it_read
         "table": "file:/t",
         "version": 3,
         "partitions": ["a|b"],
+        "names_in_log": ["col-1"],
         "catalog": ["spark_catalog.default.t"],
     }
     work = TableWork.parse(json.dumps(said | of_transaction))
-    assert work.transaction == Transaction("f00", "file:/t", 3, ("a|b",), "spark_catalog.default.t")
+    assert work.transaction == Transaction(
+        "f00", "file:/t", 3, ("a|b",), "spark_catalog.default.t", names_in_log=("col-1",)
+    )
