@@ -23,7 +23,7 @@ from tests.support.spark.replay_bench import ReplayBench, replay_bench, state_of
 from tests.support.spark.replayed_program import ALL, BY_PLACES
 from tests.support.spark.replays import texts_in
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(3600)]
 
 PROGRAM = Path(replayed_program.__file__)
 SEED = int(os.environ.get("LINEAGE_TEST_SEED", "29"))
