@@ -122,7 +122,15 @@ def reasons(context: SparkContext) -> list[str]:
     no_options = getattr(jvm.scala.collection.immutable, "Map$").__getattr__("MODULE$").empty()
     options = jvm.org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions
     missing = options(f"jdbc:derby:memory:nowhere;password={SECRET}", "people", no_options)
-    return [keys.of(missing, 10_000), keys.of(options(URL, "people", no_options), 0)]
+    connection = jvm.org.apache.derby.iapi.jdbc.AutoloadedDriver().connect(URL, jvm.java.util.Properties())
+    connection.setAutoCommit(False)
+    connection.createStatement().execute("alter table people add column waiting int")
+    try:  # until that is committed, who asks for the keys of the table has to wait
+        late = keys.of(options(URL, "people", no_options), 1_000)
+    finally:
+        connection.rollback()
+        connection.close()
+    return [keys.of(missing, 10_000), late]
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +146,7 @@ def application(kafka: Any, folder: Path) -> Application:
     assert application is not None
     assert SECRET not in repr(said)
     assert "could not be asked for its primary key (SQLException)" in said[0]
-    assert "did not say within 0 s" in said[1]
+    assert "did not say within 1 s" in said[1]
     assert application.gaps == ()
     return application
 
