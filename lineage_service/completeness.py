@@ -9,7 +9,7 @@ store has lost rows of stored blocks. Pure functions of what the flow store hold
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from spark_agent import contract
@@ -95,14 +95,13 @@ class Completeness:
 
     @property
     def is_complete(self) -> bool:
-        is_reported = self.has_ended and not self.missing_runs and not self.missing_events
-        is_stored = not self.lost_rows and all(run.is_complete for run in self.runs)
-        return is_reported and self.starts <= 1 and is_stored and not self.gaps
+        return self.is_final and self.starts <= 1 and not self.gaps
 
     @property
     def is_final(self) -> bool:
-        """Is it complete, or does only that lack which nothing can bring any more?"""
-        return self.is_complete or replace(self, gaps=(), starts=min(self.starts, 1)).is_complete
+        """Is all that was sent here? What still lacks then, nothing can bring any more."""
+        is_reported = self.has_ended and not self.missing_runs and not self.missing_events
+        return is_reported and not self.lost_rows and all(run.is_complete for run in self.runs)
 
     def describe(self) -> str:
         """What is missing, for people; empty when nothing is."""

@@ -64,8 +64,7 @@ class Applications:
 
     def end(self, application_id: str) -> None:
         ended = event(contract.APPLICATION_ENDED, application_id=application_id, counters={"runs": 1})
-        self.store.write_events(event_batch("topic/0", messages(ended, first=self._written)))
-        self._written += 1
+        self._store(ended)
 
     def read_unfollowed(self, application_id: str, began: int, place: str) -> None:
         """A query of which nothing is known but that it read there."""
@@ -82,8 +81,7 @@ class Applications:
             event(contract.LINK, source=0, target=1, port=0, **about),
             event(contract.APPLICATION_ENDED, **about),
         ]
-        self.store.write_events(event_batch("topic/0", messages(*events, first=self._written)))
-        self._written += len(events)
+        self._store(*events)
 
     def write_unseen(self, application_id: str, began: int, place: str, *, is_followed: bool = True) -> None:
         """Three rows of a list go into a folder, and nobody knows into which files."""
@@ -121,6 +119,9 @@ class Applications:
             ),
             event(contract.APPLICATION_ENDED, counters={"runs": 1}, **about),
         ]
+        self._store(*events)
+
+    def _store(self, *events: bytes) -> None:
         self.store.write_events(event_batch("topic/0", messages(*events, first=self._written)))
         self._written += len(events)
 
@@ -169,8 +170,7 @@ class Applications:
             )
             for at, count in enumerate(counts)
         ]
-        self.store.write_events(event_batch("topic/0", messages(*events, first=self._written)))
-        self._written += len(events)
+        self._store(*events)
 
     def _replay(self, application_id: str) -> dict[str, Any]:
         original = self.replays.get(application_id)

@@ -12,8 +12,9 @@ binaryFiles) is made of all that was written there.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from threading import Lock
+from typing import TypeVar
 
 from lineage_service.store.application_cache import ApplicationCache, EventReader
 from lineage_service.tracing.walk.linked_files import (
@@ -26,6 +27,8 @@ from lineage_service.tracing.walk.linked_files import (
 )
 
 __all__ = ["FilesOfApplications"]
+
+T = TypeVar("T")
 
 
 class FilesOfApplications:
@@ -77,23 +80,13 @@ class FilesOfApplications:
 
     def unseen_reader_of(self, written: FileSplit) -> UnfollowedReader | None:
         """A query of another application, which was not followed, and has read there since."""
-        readers = (
-            reader
-            for folder in _folders_of(written.path)
-            for reader in self._unfollowed.get(folder, ())
-            if reader.may_have_read(written)
-        )
-        return next(readers, None)
+        readers = _at_or_above(written.path, self._unfollowed)
+        return next((reader for reader in readers if reader.may_have_read(written)), None)
 
     def unseen_writer_of(self, read: FileSplit) -> UnseenWriter | None:
         """Who may have written a file of which no writer is known."""
-        writers = (
-            writer
-            for folder in _folders_of(read.path)
-            for writer in self._unseen.get(folder, ())
-            if writer.may_have_written(read)
-        )
-        writer = next(writers, None)
+        writers = _at_or_above(read.path, self._unseen)
+        writer = next((writer for writer in writers if writer.may_have_written(read)), None)
         return None if writer is None or self.writer_of(read) is not None else writer
 
     def file_splits(self, application_id: str, path: str, node: int) -> list[FileSplit]:
@@ -142,27 +135,23 @@ class FilesOfApplications:
             if not self._files.refresh():
                 return
             every = list(self._files.values.values())
-            self._read_from = _by_path(file_split for files in every for file_split in files.read)
-            self._written_to = _by_path(file_split for files in every for file_split in files.written)
-            unfollowed: dict[str, list[UnfollowedReader]] = defaultdict(list)
-            for reader in (reader for files in every for reader in files.unfollowed):
-                unfollowed[reader.place].append(reader)
-            unseen: dict[str, list[UnseenWriter]] = defaultdict(list)
-            for writer in (writer for files in every for writer in files.unseen):
-                unseen[writer.place].append(writer)
-            self._unfollowed, self._unseen = unfollowed, unseen
+            self._read_from = _by("path", (split for files in every for split in files.read))
+            self._written_to = _by("path", (split for files in every for split in files.written))
+            self._unfollowed = _by("place", (reader for files in every for reader in files.unfollowed))
+            self._unseen = _by("place", (writer for files in every for writer in files.unseen))
             self.unread = self._files.unread
 
 
-def _folders_of(path: str) -> Iterator[str]:
-    """The path itself, and each folder above it."""
+def _at_or_above(path: str, by_place: Mapping[str, list[T]]) -> Iterator[T]:
+    """What is at this path, and at each folder above it."""
     while path:
-        yield path
+        yield from by_place.get(path, ())
         path = path.rpartition("/")[0]
 
 
-def _by_path(file_splits: Iterable[FileSplit]) -> dict[str, list[FileSplit]]:
-    by_path: dict[str, list[FileSplit]] = defaultdict(list)
-    for file_split in file_splits:
-        by_path[file_split.path].append(file_split)
-    return by_path
+def _by(name: str, items: Iterable[T]) -> dict[str, list[T]]:
+    """By a field that is a text."""
+    by_text: dict[str, list[T]] = defaultdict(list)
+    for item in items:
+        by_text[getattr(item, name)].append(item)
+    return by_text

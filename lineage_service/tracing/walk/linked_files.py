@@ -206,16 +206,25 @@ def _files_in(info: PartitionInfo) -> list[tuple[int | None, Mapping[str, Any]]]
 def _unfollowed(application_id: str, events: Iterable[Mapping[str, Any]]) -> Iterator[UnfollowedReader]:
     for event in events:
         if event["type"] == contract.NODE_REGISTERED and _is_unfollowed_source(event):
-            place = normal_path(location_of(event["dataset"])).rstrip("/")
-            yield UnfollowedReader(application_id, int(event["time"]), place)
+            yield UnfollowedReader(application_id, int(event["time"]), _place_of(event))
 
 
 def _unseen(application_id: str, began: int, events: Iterable[Mapping[str, Any]]) -> Iterator[UnseenWriter]:
-    nodes = [event for event in events if event["type"] == contract.NODE_REGISTERED]
-    for node in {event["node"] for event in nodes if _is_unseen_sink(event)}:
-        first = min((event for event in nodes if event["node"] == node), key=lambda event: event["time"])
-        place = normal_path(location_of(first["dataset"])).rstrip("/")
-        yield UnseenWriter(application_id, began, node, int(first["time"]), place)
+    times: dict[int, int] = {}  # of nodes, when they were first said
+    places: dict[int, str] = {}
+    for event in events:
+        if event["type"] == contract.NODE_REGISTERED:
+            node, time = event["node"], int(event["time"])
+            times[node] = min(time, times.get(node, time))
+            if _is_unseen_sink(event):
+                places[node] = _place_of(event)
+    for node, place in places.items():
+        yield UnseenWriter(application_id, began, node, times[node], place)
+
+
+def _place_of(node: Mapping[str, Any]) -> str:
+    """The file or folder of its dataset."""
+    return normal_path(location_of(node["dataset"])).rstrip("/")
 
 
 def _is_unfollowed_source(node: Mapping[str, Any]) -> bool:

@@ -96,8 +96,7 @@ class Executions:
             self._end_sink(node, is_failed=is_failed, error=error)
             written = self._outputs.end(node, is_failed=is_failed)
             if written is not None:
-                self._partitions.publish(node, written.partitions)
-                self._publish_again(written)
+                self._publish_written(written)
         self._rdd_boundary.describe()
         self.look_for_commits()
 
@@ -106,13 +105,13 @@ class Executions:
         if not self._outputs.is_awaiting:
             return
         for written in self._outputs.committed(is_eager=is_eager):
-            self._partitions.publish(written.node, written.partitions)
-            self._publish_again(written)
+            self._publish_written(written)
             if written.output.transaction:
                 self._deletes.committed(written.output.transaction, written.commit)
 
-    def _publish_again(self, written: Written) -> None:
-        """A sink, if a version of its table has come of it, or its files are not known."""
+    def _publish_written(self, written: Written) -> None:
+        """The files of a sink, and the sink again: with the version of its table, or without files."""
+        self._partitions.publish(written.node, written.partitions)
         node, *_ = self._sinks.get(written.node, (None,))
         if node is None or not node.dataset:
             return

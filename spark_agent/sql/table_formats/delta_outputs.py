@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -81,23 +81,27 @@ class DeltaOutput(Output):
 
     def files_of(self, commit: Commit) -> list[dict[str, Any]]:
         """The files of each partition; empty where they are not known."""
-        pieces = [piece for of_task in self._pieces.values() for piece in of_task]
-        if self._is_divided and not pieces:
+        if self._is_divided and not any(self._pieces.values()):
             return []
-        written = self._written(commit)
-        folder_of = _same if self._is_by_folders(written) else _values_in
+        written, pieces = self._written(commit), self._pieces
+        is_by_folders = self._is_by_folders(written)
+        if not is_by_folders:
+            pieces = {
+                split: [piece._replace(folder=_values_in(piece.folder)) for piece in of_task]
+                for split, of_task in pieces.items()
+            }
         rows: Counter[Place] = Counter()
-        for of_task, split in ((of_task, split) for split, of_task in self._pieces.items()):
+        for split, of_task in pieces.items():
             ends = [*(piece.first for piece in of_task[1:]), self._rows.get(split, 0)]
             for piece, end in zip(of_task, ends, strict=bool(of_task)):
-                rows[folder_of(piece.folder), piece.file] += end - piece.first
-        files = _files_at(rows, self._by_place(written, is_by_folders=folder_of is _same))
+                rows[piece.folder, piece.file] += end - piece.first
+        files = _files_at(rows, self._by_place(written, is_by_folders=is_by_folders))
         if files is None:
             logger.debug("which rows of %s a transaction wrote is not known", self.path)
             return []
         return [
-            _partition(split, of_task, lambda piece: files[folder_of(piece.folder), piece.file], self.path)
-            for split, of_task in sorted(self._pieces.items())
+            _partition(split, of_task, files, self.path)
+            for split, of_task in sorted(pieces.items())
             if of_task
         ]
 
@@ -275,10 +279,6 @@ def _files_at(
     return chosen
 
 
-def _same(folder: str) -> str:
-    return folder
-
-
 def _values_in(folder: str) -> str:
     """The values of a partition as JSON, by the folder that a table without mapped columns has for it."""
     values = [unquote(name.partition("=")[2]) for name in folder.split("/")] if folder else []
@@ -288,13 +288,13 @@ def _values_in(folder: str) -> str:
 def _partition(
     split: int,
     pieces: list[written_files.Piece],
-    file_of: Callable[[written_files.Piece], AddedFile],
+    files: Mapping[Place, AddedFile],
     table: str,
 ) -> dict[str, Any]:
     """A task's rows in the terms of the contract."""
     parts = []
     for piece in pieces:
-        file = file_of(piece)
+        file = files[piece.folder, piece.file]
         state = {"size": file.size, "modified": file.modified}
         part = {
             "path": delta_log.data_path(table, file.path),
