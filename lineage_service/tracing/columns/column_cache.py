@@ -141,7 +141,7 @@ def places(values: Integers, keys: Integers, side: Literal["left", "right"]) -> 
 
     NumPy would make all values as wide as the few that are wanted, which takes longer than to find these.
     """
-    if len(keys) < len(values) and keys.dtype.itemsize > values.dtype.itemsize:
+    if 0 < len(keys) < len(values) and keys.dtype.itemsize > values.dtype.itemsize:
         low, high = _LIMITS[values.dtype.itemsize]
         if low <= keys[0] and keys[-1] <= high:
             keys = keys.astype(values.dtype)

@@ -16,6 +16,7 @@ from lineage_service.store.tables import TABLES
 from lineage_service.tracing.columns.column_cache import NO_RUN, ColumnCache, compact, part
 from lineage_service.tracing.columns.flow_files import FlowFiles
 from lineage_service.tracing.columns.interval_join import (
+    count_outputs,
     distinct,
     inputs_of_outputs,
     inputs_of_ranges,
@@ -240,6 +241,30 @@ def test_outputs_of_inputs(
         chosen = [pair for pair in expected if pair[1] in wanted]
         assert sorted(pair for pair in found if pair[1] in wanted) == chosen
         assert set(found) <= set(expected)
+
+
+@given(
+    st.one_of(*map(_stored, ("single", "repeated", "ranges", "spans"))),
+    _positions,
+    st.sampled_from([NO_RUN, 20, 21]),
+)
+def test_number_of_outputs_of_inputs(
+    stored: tuple[list[list[Row]], int], positions: list[int], writer: int
+) -> None:
+    files, row_group = stored
+    counts = np.zeros(len(positions), np.int64)
+    with TemporaryDirectory() as folder:
+        for rows in _opened(folder, files, row_group).slices(NODE, RUN):
+            counts += count_outputs(rows, np.array(positions), writer)
+    assert counts.tolist() == [
+        sum(
+            _inputs(row, output) == position
+            for row in _mine(files)
+            if (NO_RUN if row[6] is None else row[6]) == writer
+            for output in range(row[2], row[2] + row[3])
+        )
+        for position in positions
+    ]
 
 
 @given(st.lists(st.one_of(st.integers(0, 60), st.integers(0, 1 << 40)), min_size=1, max_size=80))
