@@ -29,6 +29,7 @@ def dataset_of(said: object) -> Dataset | None:
             Symlink(namespace=link["namespace"], name=link["name"], type=link.get("type") or "TABLE")
             for link in said.get("symlinks") or ()
         ),
+        version=said.get("version"),
     )
 
 

@@ -31,6 +31,10 @@ class Dataset(Result):
         default=(), metadata=doc("Names of the columns by which its folders are divided.")
     )
     symlinks: tuple[Symlink, ...] = field(default=(), metadata=doc("Its names in catalogs."))
+    version: str | None = field(
+        default=None,
+        metadata=doc("Version of the table that was read or made, as its format names it; null if unknown."),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,6 +50,7 @@ class Catalyst:
         self.jvm = self._jvm = jvm
         self._java = java
         self._reader, self._builder = java.plan_reader, java.plan_builder
+        self._row_indexes = java.row_indexes
         self.functions = PythonFunctions(java)
         self.iceberg = IcebergPlans(jvm, java)
         self.row_operations = java.row_operations  # what statements of tables do with rows
@@ -386,8 +387,8 @@ class Catalyst:
 
         None where the format does not know it.
         """
-        indexed = self._builder.withMetadata(relation)
-        return None if indexed is None else (indexed, self._builder.rowIndex(indexed))
+        indexed = self._row_indexes.scan(relation)
+        return None if indexed is None else (indexed, self._row_indexes.of(indexed))
 
     @staticmethod
     def behind_cache(relation: Plan) -> Plan | None:

@@ -51,6 +51,7 @@ _CLASSES = {
         "PickingFunctions",
         "CallSites",
         "ChangeFeeds",
+        "RowIndexes",
         "CorrelatedSubqueries",
         "DeletionVectors",
         "IcebergDelete",
@@ -104,7 +105,7 @@ class Jvm:
         self.python_functions = classes.PythonFunctions()
         self.call_sites = classes.CallSites
         self.table_keys = classes.TableKeys()
-        self.change_feeds = classes.ChangeFeeds()
+        self.change_feeds, self.row_indexes = classes.ChangeFeeds(), classes.RowIndexes()
         self.deletion_vectors = classes.DeletionVectors
         self._nil = self.plan_builder.seq(self._empty)
         self.manifests = classes.ManifestAccumulator()

@@ -221,6 +221,7 @@ export interface Dataset {
   format: string;
   partitions: string[];
   symlinks: Symlink[];
+  version: string | null;
 }
 
 /** What is before and behind a dataset, across applications. */

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lineage_service.tracing.files.file_parts import PARQUET
+from lineage_service.tracing.files.file_parts import PARQUET, format_of
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.model.plan_edges import KEEPING
 
@@ -106,4 +106,4 @@ def _is_pushed(operator: TopologyNode, scan: TopologyNode) -> bool:
     """Into a scan of Parquet; into another one what says which folders are read."""
     is_above = operator.name == "Filter" and scan.number in operator.parents
     dataset = scan.dataset
-    return is_above and (dataset is None or dataset.format == PARQUET or bool(dataset.partitions))
+    return is_above and (dataset is None or format_of(scan) == PARQUET or bool(dataset.partitions))

@@ -29,8 +29,12 @@ from spark_agent import contract
 
 __all__ = ["Ending", "Endings", "Passed", "RowStart", "sinks_behind"]
 
-Cause = Literal["dropped", "unread", "cut", "unfollowed", "many"]
-"""`unread`: no task took it. `cut`: rows that come that way are in no output. `many`: too many to look at."""
+Cause = Literal["dropped", "unread", "deleted", "cut", "unfollowed", "many"]
+"""Of an ending.
+
+`unread`: no task took it. `deleted`: the version of its table that was read is without it. `cut`: rows that
+come that way are in no output. `many`: too many to look at.
+"""
 
 #: Of the last records, those that are followed back to what people know.
 _SHOWN = 20

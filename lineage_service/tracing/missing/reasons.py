@@ -45,6 +45,8 @@ _OF_PLANS = {
 def why(ending: Ending, candidate: Candidate, key: str | None = None) -> str:
     """Of the candidate as if it were the one."""
     node = candidate.node
+    if ending.cause == "deleted":
+        return "no row of the table"
     if ending.cause == "unread" and node.kind == "sink":
         return f"limit: {node.name} ended before it came to this row"
     if node.kind == "sink" and node.limit is not None:

@@ -32,6 +32,7 @@ from lineage_service.tracing.model.topology import operation_of
 from lineage_service.tracing.query.missing_starts import start_at
 from lineage_service.tracing.query.row_endings import RowEndings
 from lineage_service.tracing.query.shown_records import Show
+from lineage_service.tracing.tables.table_versions import TableVersions
 from lineage_service.tracing.walk.local_engine import TraceWalk
 from lineage_service.tracing.walk.result import Position, nodes_before
 from lineage_service.tracing.walk.starts import node_named
@@ -51,11 +52,13 @@ class AbsentKeys:
         self,
         open_application: Callable[[str], Opened],
         locations: RecordLocations,
+        versions: TableVersions,
         show: Show,
         *,
         time_budget_s: float,
     ) -> None:
         self._open, self._locations, self._show = open_application, locations, show
+        self._versions = versions
         self._time_budget_s = time_budget_s
 
     def absence(self, application_id: str, query: AbsenceQuery) -> Absence:
@@ -65,7 +68,8 @@ class AbsentKeys:
         cursor = opened.snapshot.cursor()
         try:
             with time_budget(cursor, self._time_budget_s) as check:
-                search = _Search(opened, cursor, self._locations, self._show, query, node, check)
+                endings = RowEndings(opened, self._locations, self._versions, self._show, check)
+                search = _Search(opened, cursor, endings, self._show, query, node, check)
                 return search.absence()
         except TimeBudgetError:
             raise TimeBudgetError(
@@ -79,7 +83,7 @@ class _Search:
         self,
         opened: Opened,
         cursor: StoreCursor,
-        locations: RecordLocations,
+        endings: RowEndings,
         show: Show,
         query: AbsenceQuery,
         node: TopologyNode,
@@ -88,7 +92,7 @@ class _Search:
         self._opened, self._cursor, self._query, self._node = opened, cursor, query, node
         self._show, self._check = show, check
         self._topology = opened.graph.topology
-        self._endings = RowEndings(opened, locations, show, check)
+        self._endings = endings
         self._before = nodes_before(self._topology, [node.number])
         self._held = self._places_with_key()
 

@@ -28,6 +28,7 @@ from lineage_service.tracing.query.reading_applications import ReadingApplicatio
 from lineage_service.tracing.query.row_endings import RowEndings
 from lineage_service.tracing.query.shown_records import Show
 from lineage_service.tracing.query.ways_to_outputs import MOST_APPLICATIONS, Way, WaysToOutputs
+from lineage_service.tracing.tables.table_versions import TableVersions
 from lineage_service.tracing.walk.dataset_links import FilesOfApplications
 from spark_agent import contract
 
@@ -58,11 +59,13 @@ class MissingRows:
         locations: RecordLocations,
         show: Show,
         files: FilesOfApplications,
+        versions: TableVersions,
         choices_of: ChoicesOf,
         *,
         time_budget_s: float,
     ) -> None:
         self._open, self._locations, self._show, self._files = open_application, locations, show, files
+        self._versions = versions
         self._rows = DatasetRows(locations, time_budget_s=time_budget_s)
         self._choices_of, self._time_budget_s = choices_of, time_budget_s
         self._ways = WaysToOutputs(open_application, files)
@@ -106,7 +109,7 @@ class MissingRows:
     ) -> None:
         """What became of some rows, also in applications that read the outputs that they are in."""
         answer.is_complete &= opened.application.complete
-        endings = RowEndings(opened, self._locations, self._show, check)
+        endings = RowEndings(opened, self._locations, self._versions, self._show, check)
         for start in starts:
             rows, reached = endings.of(start, way.outputs)
             answer.rows += rows
@@ -127,7 +130,7 @@ class MissingRows:
             if outputs == ():
                 continue
             answer.is_complete &= reader.application.complete
-            endings = RowEndings(reader, self._locations, self._show, check)
+            endings = RowEndings(reader, self._locations, self._versions, self._show, check)
             rows, reached = endings.of(read, outputs)
             answer.rows += rows if reads.is_exact else [_perhaps(row) for row in rows]
             if reached is not None:

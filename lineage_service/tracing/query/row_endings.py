@@ -24,7 +24,9 @@ from lineage_service.tracing.missing.reasons import CHOOSING, why
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.query.requested_columns import request_of
 from lineage_service.tracing.query.row_choices import columns_of
+from lineage_service.tracing.query.rows_of_versions import Belonging, RowsOfVersions
 from lineage_service.tracing.query.shown_records import Show
+from lineage_service.tracing.tables.table_versions import TableVersions
 from lineage_service.tracing.walk.result import Position
 from spark_agent import contract
 
@@ -51,9 +53,15 @@ class RowEndings:
     """Of one application, for one query."""
 
     def __init__(
-        self, opened: OpenedApplication[Snapshot], locations: RecordLocations, show: Show, check: Check
+        self,
+        opened: OpenedApplication[Snapshot],
+        locations: RecordLocations,
+        versions: TableVersions,
+        show: Show,
+        check: Check,
     ) -> None:
         self._opened, self._show, self._check = opened, show, check
+        self._belongings = RowsOfVersions(versions, check)
         self._scan_rows = locations.scan_rows
         self._topology = opened.graph.topology
         self._endings = Endings(opened.snapshot)
@@ -73,10 +81,15 @@ class RowEndings:
         """The same on its way to some nodes, which need not be sinks."""
         row = self._row(start)
         passed, endings = self._endings.of(start, sinks, self._check)
+        belonging = Belonging()
+        if endings and not passed and all(ending.last_node == start.node for ending in endings):
+            belonging = self._belongings.of(start.node, row["path"], row["row"])
+            if belonging.why:
+                endings = [_deleted(start, sink, belonging.why) for sink in sinks]
         resolved: list[tuple[_Resolved, list[int]]] = []
         for ending in endings:
             for one in self._decided(ending, start, row):
-                key = self._resolved(one)
+                key = self._resolved(one, belonging.doubt)
                 same = next((sinks_of for other, sinks_of in resolved if _are_same(other, key)), None)
                 if same is None:
                     resolved.append((key, [ending.sink]))
@@ -163,14 +176,17 @@ class RowEndings:
         for position, record in zip(ending.last, records, strict=True):
             yield position, EndedRecord(ending.last_node, record.source)
 
-    def _resolved(self, ending: Ending) -> _Resolved:
-        """With the operator where no task took a record, and why it is not exact."""
+    def _resolved(self, ending: Ending, doubt: str) -> _Resolved:
+        """With the operator where no task took a record, and why it is not exact: a `doubt`, and others."""
         sink, candidates = self._topology.nodes[ending.sink], ending.candidates
         if ending.cause == "unread" and not candidates and (sink.limit is not None or sink.name in CHOOSING):
             candidates = (Candidate(sink),)
-        return _Resolved(ending, candidates, "; ".join(self._doubts(ending, sink, candidates)))
+        doubts = filter(None, (doubt, *self._doubts(ending, sink, candidates)))
+        return _Resolved(ending, candidates, "; ".join(doubts))
 
     def _doubts(self, ending: Ending, sink: TopologyNode, candidates: tuple[Candidate, ...]) -> Iterator[str]:
+        if ending.cause == "deleted":
+            return
         state = None if sink.outcome is None else sink.outcome.state
         if not self._opened.application.complete:
             yield "the lineage of the application is not complete"
@@ -256,6 +272,12 @@ def _doubts_about(ending: Ending, candidates: Sequence[Candidate]) -> Iterator[s
         yield "no task is known to have taken it"
     elif ending.cause in ("dropped", "cut"):
         yield "which operator it was is not known"
+
+
+def _deleted(start: RowStart, sink: int, why_it_is_none: str) -> Ending:
+    """Of a row that the version of its table which was read does not have."""
+    candidates = (Candidate(start.node),)
+    return Ending(sink, "deleted", candidates, start.node, (), is_exact=True, because=why_it_is_none)
 
 
 def _is_pushed(ending: Ending) -> bool:

@@ -135,6 +135,7 @@ class LineageQueries:
             self._locations,
             self._show,
             self._files,
+            versions,
             self._choices.page,
             time_budget_s=time_budget_s,
         )
@@ -162,7 +163,7 @@ class LineageQueries:
             self._applications.open, self._explanations.explanation, self._pages.page
         )
         self._absent_keys = AbsentKeys(
-            self._applications.open, self._locations, self._show, time_budget_s=time_budget_s
+            self._applications.open, self._locations, versions, self._show, time_budget_s=time_budget_s
         )
         #: The input files of applications, for row sets of them.
         self.source_files = SourceFiles(self._applications.open, self._locations, self._row_sets.sets)

@@ -34,7 +34,7 @@ _FORMATS = {
     "DeltaParquetFileFormat": "delta",
 }
 #: Files of these formats know the index of each row, or how many rows are before a split.
-_INDEXED, _STRIPED = frozenset(("parquet", "delta")), frozenset(("orc", "avro", "delta"))
+_INDEXED, _STRIPED = frozenset(("parquet", "delta")), frozenset(("orc", "avro"))
 #: What lists the files of a change data feed -> which of its rows are in them.
 _OF_FEED = {
     "TahoeChangeFileIndex": "rows of change files",
@@ -105,7 +105,11 @@ class FileScans:
             unlike = "but for lines that a filter leaves out"
         dataset: dict[str, Any] = partitions.dataset(roots[0], f"{format} {unlike}".rstrip())
         dataset |= text_options(format, options) | _paths(scan, options)
-        return described, dataset | ({"partitions": files["folders"]} if files["folders"] else {})
+        if files["folders"]:
+            dataset["partitions"] = files["folders"]
+        if files["version"] is not None and not of_feed:
+            dataset["version"] = files["version"]
+        return described, dataset
 
     def describe_table(self, plan: Plan) -> tuple[str, dict[str, Any]] | None:
         """The same of a table of Iceberg, whose rows have positions in its data files."""
@@ -163,11 +167,7 @@ class FileScans:
         return schema_read(self._catalyst, plan, leaf.kind)
 
     def with_row_index(self, plan: Plan, scan: Operator) -> tuple[Plan, Expression] | None:
-        """The scan with the index of each row in its file; None where the format does not know it.
-
-        Delta Lake gives it where deletion vectors may have deleted rows. Of other tables rows are counted.
-        Iceberg gives it always.
-        """
+        """The scan with the index of each row in its file; None where the format does not know it."""
         if scan.kind == OF_TABLE:
             return self._catalyst.iceberg.with_positions(plan)
         if scan.files is None or format_of(scan.files) not in _INDEXED:
@@ -198,7 +198,7 @@ class FileScans:
         What is no file has rows only as they come. Of lines that must not be malformed Spark reads no further
         than it needs to leave one out, and reading on might end in an error.
         """
-        if scan.files is None or format_of(scan.files) == "parquet":
+        if scan.files is None or format_of(scan.files) in _INDEXED:
             return True
         if self._is_of_folders(scan.files, condition):
             return True

@@ -85,7 +85,7 @@ def rewritten(
 ) -> tuple[Any, bool]:
     """The filter of a scan as it is rewritten, and whether its node says that it is prefiltered."""
     files: dict[str, Any] = {"format": format, "roots": ["/data/sales"], "count": 1, "options": options or {}}
-    files |= {"folders": {"day": ""}, "is_bucketed": False}
+    files |= {"folders": {"day": ""}, "is_bucketed": False, "version": None}
     leaf = Operator("LogicalRelation", "Relation", "", [], False, True, files)
     catalyst: Any = Catalyst(knows_index=knows_index)
     node = SimpleNamespace(number=0, is_prefiltered=False, expressions=None)

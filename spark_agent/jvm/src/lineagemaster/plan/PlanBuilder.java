@@ -14,7 +14,6 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Ascending$;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NullsFirst$;
@@ -23,7 +22,6 @@ import org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator;
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers$;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Expand;
-import org.apache.spark.sql.catalyst.plans.logical.ExposesMetadataColumns;
 import org.apache.spark.sql.catalyst.plans.logical.Generate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -31,10 +29,8 @@ import org.apache.spark.sql.catalyst.plans.logical.Repartition;
 import org.apache.spark.sql.catalyst.plans.logical.RepartitionByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Sort;
 import org.apache.spark.sql.catalyst.plans.logical.UnaryNode;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.UserDefinedType;
 import scala.Option;
 import scala.Product;
@@ -45,9 +41,6 @@ import scala.collection.Seq;
  * columns is otherwise as Spark made it.
  */
 public final class PlanBuilder {
-  /** What Spark marks the column with that says where a row is. */
-  static final String METADATA = "__file_source_metadata_col";
-  private static final String ROW_INDEX = "row_index";
   /** More columns of a key are hashed as one. */
   private static final int MAX_KEY_COLUMNS = 50;
   /** The types that {@link KeyHash} takes, as generated code names them. */
@@ -228,7 +221,6 @@ public final class PlanBuilder {
     return ScalaLists.construct(SortOrder.class, expression, Ascending$.MODULE$, NullsFirst$.MODULE$, NIL);
   }
 
-  /** Within each partition. */
   /** The rows of each partition in the order of these columns, as Spark sorts what it writes into folders of values. */
   public LogicalPlan sortedBy(List<Expression> columns, LogicalPlan child) {
     List<SortOrder> order = new ArrayList<>();
@@ -241,48 +233,6 @@ public final class PlanBuilder {
     return hasHints
         ? ScalaLists.construct(Sort.class, ScalaLists.of(order), false, child, Option.empty())
         : ScalaLists.construct(Sort.class, ScalaLists.of(order), false, child);
-  }
-
-  /**
-   * A scan with the column that says where each row is; null where Spark does not have it. Of all that the column may
-   * hold, only the index of the row in its file is asked for, behind what the query itself asks for: Spark makes it for
-   * each row.
-   */
-  public LogicalPlan withMetadata(LogicalRelation scan) {
-    boolean isInQuery = metadataIndex(PlanReader.output(scan)) >= 0;
-    List<Attribute> columns = PlanReader.output(((ExposesMetadataColumns) scan).withMetadataColumns());
-    int index = metadataIndex(columns);
-    if (index < 0) {
-      return null;
-    }
-    StructType type = isInQuery ? (StructType) columns.get(index).dataType() : new StructType();
-    if (!List.of(type.fieldNames()).contains(ROW_INDEX)) {
-      StructType complete = (StructType) PlanReader.relation(scan).fileFormat().createFileMetadataCol().dataType();
-      if (!List.of(complete.fieldNames()).contains(ROW_INDEX)) {
-        return null; // a table of Delta Lake without deletion vectors hides it
-      }
-      columns.set(index, columns.get(index).withDataType(type.add(complete.apply(ROW_INDEX))));
-    }
-    Object[] fields = fields(scan);
-    fields[1] = ScalaLists.of(columns);
-    return ScalaLists.construct(LogicalRelation.class, fields);
-  }
-
-  /** The index of a row in its file, of a scan with that column; null where the query asks for other parts of it. */
-  public Expression rowIndex(LogicalPlan scan) {
-    List<Attribute> columns = PlanReader.output(scan);
-    Attribute metadata = columns.get(metadataIndex(columns));
-    int field = List.of(((StructType) metadata.dataType()).fieldNames()).indexOf(ROW_INDEX);
-    return field < 0 ? null : new GetStructField(metadata, field, Option.empty());
-  }
-
-  private static int metadataIndex(List<Attribute> columns) {
-    for (int i = 0; i < columns.size(); i++) {
-      if (columns.get(i).metadata().contains(METADATA)) { // not by the name, which a column of a file may have
-        return i;
-      }
-    }
-    return -1;
   }
 
   /** The arguments that a case class was constructed with. */

@@ -112,7 +112,7 @@ public final class PlanReader {
   private static Object schema(List<StructField> fields) {
     List<StructField> kept = new ArrayList<>();
     for (StructField field : fields) {
-      if (!field.metadata().contains(PlanBuilder.METADATA)) {
+      if (!field.metadata().contains(RowIndexes.METADATA)) {
         kept.add(new StructField(field.name(), field.dataType(), field.nullable(), Metadata.empty()));
       }
     }
@@ -226,7 +226,8 @@ public final class PlanReader {
 
   /**
    * What a scan of files reads: {format: the kind of its format, roots: the first paths, count: of all paths, options,
-   * is_bucketed, folders: the columns that are names of folders, index: the kind of what lists its files}.
+   * is_bucketed, folders: the columns that are names of folders, index: the kind of what lists its files, version: of
+   * the table of Delta Lake that has them, else null}.
    */
   private String files(HadoopFsRelation relation) {
     if (relation == null) {
@@ -238,9 +239,22 @@ public final class PlanReader {
         + ",\"count\":" + roots.size()
         + ",\"options\":" + options(relation.options())
         + ",\"index\":" + Json.quoted(kind(relation.location()))
+        + ",\"version\":" + version(relation)
         + ",\"is_bucketed\":" + relation.bucketSpec().isDefined()
         + ",\"folders\":" + texts(List.of(relation.partitionSchema().fieldNames()), Function.identity())
         + "}";
+  }
+
+  private String version(HadoopFsRelation relation) {
+    if (!kind(relation.fileFormat()).equals("DeltaParquetFileFormat")) {
+      return "null";
+    }
+    try {
+      Object version = relation.location().getClass().getMethod("version").invoke(relation.location());
+      return Json.quoted(version.toString());
+    } catch (ReflectiveOperationException error) {
+      return "null"; // what lists them is of no version
+    }
   }
 
   /** Do two plans with the same leaves read the same files? Spark itself only compares their folders. */
