@@ -50,7 +50,7 @@ class Catalyst:
         self.jvm = self._jvm = jvm
         self._java = java
         self._reader, self._builder = java.plan_reader, java.plan_builder
-        self._row_indexes = java.row_indexes
+        self._row_indexes, self._answered_queries = java.row_indexes, java.answered_queries
         self.functions = PythonFunctions(java)
         self.iceberg = IcebergPlans(jvm, java)
         self.row_operations = java.row_operations  # what statements of tables do with rows
@@ -389,6 +389,14 @@ class Catalyst:
         """
         indexed = self._row_indexes.scan(relation)
         return None if indexed is None else (indexed, self._row_indexes.of(indexed))
+
+    def table_behind(self, rows: Plan) -> Plan | None:
+        """The scan of the table of which Spark computed a LocalRelation while it optimised a query.
+
+        The LocalRelation itself where its rows are of no table, and None where that is not known.
+        """
+        table: Plan | None = self._answered_queries.tableOf(rows)
+        return table
 
     @staticmethod
     def behind_cache(relation: Plan) -> Plan | None:

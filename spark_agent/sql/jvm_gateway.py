@@ -52,6 +52,7 @@ _CLASSES = {
         "CallSites",
         "ChangeFeeds",
         "RowIndexes",
+        "AnsweredQueries",
         "CorrelatedSubqueries",
         "DeletionVectors",
         "IcebergDelete",
@@ -106,6 +107,7 @@ class Jvm:
         self.call_sites = classes.CallSites
         self.table_keys = classes.TableKeys()
         self.change_feeds, self.row_indexes = classes.ChangeFeeds(), classes.RowIndexes()
+        self.answered_queries = classes.AnsweredQueries(context._jsc.sc())
         self.deletion_vectors = classes.DeletionVectors
         self._nil = self.plan_builder.seq(self._empty)
         self.manifests = classes.ManifestAccumulator()

@@ -164,15 +164,18 @@ def _of_relation(relation: Any) -> Endpoint | None:
     if kind == "JDBCRelation":
         options = relation.jdbcOptions()
         return of_database(str(options.url()), str(options.tableOrQuery()))
-    if kind == "HadoopFsRelation":
-        roots = relation.location().rootPaths()
-        format = str(relation.fileFormat().toString()).lower()
-        if roots.isEmpty():
-            return Endpoint(format)
-        folder = of_files(format, str(roots.apply(0).toString()))
-        more = f" and {roots.size() - 1} more" if roots.size() > 1 else ""
-        return Endpoint(f"Scan {format}", folder.description + more, folder.dataset)
-    return None
+    if "HadoopFsRelation" not in (kind, str(relation.getClass().getSuperclass().getSimpleName())):
+        return None
+    roots = relation.location().rootPaths()
+    is_of_delta = class_name(relation.fileFormat()) == "DeltaParquetFileFormat"
+    format = "delta" if is_of_delta else str(relation.fileFormat().toString()).lower()
+    if roots.isEmpty():
+        return Endpoint(format)
+    folder = of_files(format, str(roots.apply(0).toString()))
+    more = f" and {roots.size() - 1} more" if roots.size() > 1 else ""
+    version = _safely(lambda files: str(files.version()), relation.location()) if is_of_delta else None
+    dataset = {**(folder.dataset or {}), "version": version} if version is not None else folder.dataset
+    return Endpoint(f"Scan {format}", folder.description + more, dataset)
 
 
 def of_files(format: str, path: str) -> Endpoint:

@@ -20,6 +20,7 @@ from spark_agent.sql.database_keys import DatabaseKeys, RecordNames
 from spark_agent.sql.files.text_options import text_options
 from spark_agent.sql.plan_schemas import schema_read
 from spark_agent.sql.rewrite.plan_nodes import UncoveredError
+from spark_agent.sql.rewrite.plan_walk import Answered
 from spark_agent.sql.schemas import Schema
 from spark_agent.sql.types import Expression, Plan
 
@@ -50,6 +51,13 @@ _NEUTRAL_OPTIONS = frozenset(
         *("recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter"),
         *("serialization.format", "sep", "delimiter", "mode", "ignorecorruptfiles"),
     )
+)
+#: Delta Lake's: may it answer queries of its log.
+_ANSWERING = "spark.databricks.delta.optimizeMetadataQuery.enabled"
+_ANSWERED = "computed of what the table says of its files: no row of it was read"
+_MAY_BE_ANSWERED = (
+    "a list of the driver, rows in the query's text, or what a Delta table says of its files: it is not known "
+    "which"
 )
 #: With it Spark skips the rest of a file that it cannot read.
 _SKIPPING = "ignoreCorruptFiles"
@@ -123,6 +131,23 @@ class FileScans:
         if links := symlinks_in(plan, name):
             dataset["symlinks"] = links
         return name, dataset
+
+    def answered(self, plan: Plan, leaf: Operator) -> Answered | None:
+        """The table of whose metadata the rows of a LocalRelation were computed; None of other rows.
+
+        Delta Lake answers a `count(*)` so, while Spark optimises the query.
+        """
+        if leaf.kind != "LocalRelation":
+            return None
+        table = self._catalyst.table_behind(plan)
+        if table is None:
+            may_be = "delta" in self._catalyst.conf(plan, "spark.sql.extensions", "").lower()
+            is_off = self._catalyst.conf(plan, _ANSWERING, "true").lower() == "false"
+            return Answered("", None, _MAY_BE_ANSWERED) if may_be and not is_off else None
+        if self._catalyst.kind(table) == leaf.kind:
+            return None
+        endpoint = tables.read_by(table)
+        return Answered(endpoint.description, endpoint.dataset, _ANSWERED)
 
     def about(self, plan: Plan, leaf: Operator, dataset: dict[str, Any] | None) -> dict[str, Any]:
         """More of the node of a source: its columns, and its dataset with its names in a catalog."""

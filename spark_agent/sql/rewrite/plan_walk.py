@@ -82,6 +82,14 @@ class Taps(Protocol):
     ) -> Any: ...
 
 
+class Answered(NamedTuple):
+    """What a query answers without reading a row. `dataset`: of the table, if it is known; `reason`: why."""
+
+    description: str
+    dataset: dict[str, Any] | None
+    reason: str
+
+
 class Scans(Protocol):
     """Looks at the scans of plans."""
 
@@ -90,6 +98,8 @@ class Scans(Protocol):
     ) -> tuple[str, dict[str, Any] | None]: ...
 
     def describe_table(self, plan: Plan) -> tuple[str, dict[str, Any]] | None: ...
+
+    def answered(self, plan: Plan, leaf: Operator) -> Answered | None: ...
 
     def about(self, plan: Plan, leaf: Operator, dataset: dict[str, Any] | None) -> dict[str, Any]: ...
 

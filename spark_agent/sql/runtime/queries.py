@@ -332,7 +332,16 @@ class Queries:
         kinds = self._catalyst.leaf_kinds(query)
         if kinds == [self._catalyst.kind(query)] and self._catalyst.is_statement(query):
             return False  # one of a library, such as a new branch of a table
-        return not all(kind in _LOCAL or kind.startswith(_NAMES) for kind in kinds)
+        if all(kind in _LOCAL or kind.startswith(_NAMES) for kind in kinds):
+            return any(map(self._is_of_table, self._catalyst.items(query.collectLeaves())))
+        return True
+
+    def _is_of_table(self, leaf: Plan) -> bool:
+        """Does what stands in the plan say something of a table?"""
+        if self._catalyst.kind(leaf) != "LocalRelation":
+            return False
+        table = self._catalyst.table_behind(leaf)
+        return table is not None and self._catalyst.kind(table) != "LocalRelation"
 
     # -- what becomes of it --------------------------------------------------------------------------
 

@@ -44,15 +44,19 @@ class TableJobs:
         """What a job prints, with lineage or without."""
         return self._submit(script, *arguments, is_followed=is_followed).stdout
 
-    def _submit(self, script: str, *arguments: str, is_followed: bool) -> subprocess.CompletedProcess[str]:
+    def command(self, script: str, *arguments: str, is_followed: bool) -> list[str]:
+        """How a user runs a job."""
         conf = {**self.conf, "spark.lineage.enabled": str(is_followed).lower()}
         flags = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
         jars = ",".join(map(str, jars_of(SUPPORT / self.lock)))
         command = [self.python.parent / "spark-submit", "--master", "local[2]", "--jars", jars, *flags]
+        return [str(word) for word in (*command, SUPPORT / script, self.folder, *arguments)]
+
+    def _submit(self, script: str, *arguments: str, is_followed: bool) -> subprocess.CompletedProcess[str]:
         others = ("SPARK_", "PYSPARK_")
         clean = {name: value for name, value in os.environ.items() if not name.startswith(others)}
         done = subprocess.run(
-            [str(word) for word in (*command, SUPPORT / script, self.folder, *arguments)],
+            self.command(script, *arguments, is_followed=is_followed),
             env=clean | {"PYSPARK_PYTHON": str(self.python)},
             capture_output=True,
             text=True,

@@ -40,7 +40,8 @@ def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten
     walk.interleaved += walk.scans.is_interleaved(leaf)
     if walk.interleaved > 1:
         raise UncoveredError("more than one bucketed table in a query")
-    description, dataset = _described(walk, plan, leaf, pushed)
+    answered = walk.scans.answered(plan, leaf)
+    description, dataset = _described(walk, plan, leaf, pushed) if answered is None else answered[:2]
     persisted = walk.scans.persisted_node(plan, leaf)
     parent = walk.scans.rdd_node(plan, leaf) if persisted is None else persisted
     kept = None
@@ -52,7 +53,8 @@ def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten
     else:
         is_of_rows = leaf.kind != _OF_VERSION_2 or _is_of_rows(walk, plan)
         names = walk.scans.record_names(plan, leaf, walk.root) if is_of_rows else None
-        node = _source(walk, plan, leaf, description, dataset, names)
+        reason = "" if answered is None else answered.reason
+        node = _source(walk, plan, leaf, description, dataset, names, reason)
         number = node.number
         if leaf.files is not None:
             kept = walk.taps.kept(node, leaf.files["roots"], walk.root)
@@ -129,9 +131,11 @@ def _source(
     description: str,
     dataset: dict[str, Any] | None,
     names: RecordNames | None,
+    reason: str,
 ) -> PlanNode:
-    """The node of a scan whose rows have no other node of this application."""
-    reason = _NOT_FOLLOWED.get(leaf.kind, "")
+    """The node of a scan whose rows have no other node of this application. `reason`: why it is not exact."""
+    is_answered = bool(reason)
+    reason = reason or _NOT_FOLLOWED.get(leaf.kind, "")
     expressions = walk.scans.expressions(plan, leaf)
     if leaf.kind == _OF_VERSION_2 and not _is_of_rows(walk, plan):
         is_of_iceberg = dataset is not None and dataset["format"].startswith("iceberg")
@@ -139,6 +143,9 @@ def _source(
     if names is not None and not names.is_exact:
         reason = names.reason
     more = _OF_PLAN.get(leaf.kind, "") if names is None else names.reason
+    about = {} if walk.nodes.is_replaying else walk.scans.about(plan, leaf, dataset)
+    if is_answered:
+        about.pop("schema", None)  # that of the rows, not of the table
     node = walk.nodes.operator(
         _scan_name(leaf, dataset),
         description,
@@ -150,7 +157,7 @@ def _source(
         exact=not reason,
         reason=reason or more,
         expressions=expressions,
-        **({} if walk.nodes.is_replaying else walk.scans.about(plan, leaf, dataset)),
+        **about,
     )
     _add_columns(node, expressions)
     return node
@@ -171,7 +178,7 @@ def _is_of_rows(walk: Walk, scan: Plan) -> bool:
 
 def _scan_name(leaf: Operator, dataset: dict[str, Any] | None) -> str:
     """As Spark's own pages name it; elsewhere the plan's name."""
-    if leaf.kind not in ("LogicalRelation", _OF_VERSION_2) or dataset is None:
+    if leaf.kind not in ("LogicalRelation", "LocalRelation", _OF_VERSION_2) or dataset is None:
         return leaf.name
     return f"Scan {dataset['format'].partition('+')[0]}"
 

@@ -250,9 +250,8 @@ public final class PlanReader {
       return "null";
     }
     try {
-      Object version = relation.location().getClass().getMethod("version").invoke(relation.location());
-      return Json.quoted(version.toString());
-    } catch (ReflectiveOperationException error) {
+      return Json.quoted(call(relation.location(), "version").toString());
+    } catch (IllegalStateException error) {
       return "null"; // what lists them is of no version
     }
   }
@@ -282,6 +281,15 @@ public final class PlanReader {
     Object relation = ((LogicalRelation) leaf).relation();
     boolean isOfFiles = relation.getClass() == HadoopFsRelation.class || relation instanceof FeedFiles;
     return isOfFiles ? (HadoopFsRelation) relation : null;
+  }
+
+  /** What a method without parameters returns whose type differs between versions of Spark. */
+  static Object call(Object target, String method) {
+    try {
+      return target.getClass().getMethod(method).invoke(target);
+    } catch (ReflectiveOperationException error) {
+      throw new IllegalStateException(error);
+    }
   }
 
   static List<Attribute> output(LogicalPlan plan) {

@@ -90,7 +90,7 @@ public final class RememberedQuery {
         problem = "it reads a partitioned table" + UNCHECKED;
         return;
       }
-      Object listed = call(index, "allFiles");
+      Object listed = PlanReader.call(index, "allFiles");
       count += ((Seq<?>) listed).size();
       if (count > MAX_FILES) {
         problem = "it reads more than " + MAX_FILES + " files";
@@ -102,16 +102,8 @@ public final class RememberedQuery {
 
     /** Null before Spark 4.0, which forgets it. */
     private static LogicalPlan behindCache(LogicalPlan leaf) {
-      Product builder = (Product) call(leaf, "cacheBuilder");
-      return builder.productArity() > 4 ? (LogicalPlan) call(builder, "logicalPlan") : null;
-    }
-
-    private static Object call(Object target, String method) {
-      try {
-        return target.getClass().getMethod(method).invoke(target);
-      } catch (ReflectiveOperationException error) {
-        throw new IllegalStateException(error);
-      }
+      Product builder = (Product) PlanReader.call(leaf, "cacheBuilder");
+      return builder.productArity() > 4 ? (LogicalPlan) PlanReader.call(builder, "logicalPlan") : null;
     }
   }
 }
