@@ -56,8 +56,8 @@ _NEUTRAL_OPTIONS = frozenset(
 _ANSWERING = "spark.databricks.delta.optimizeMetadataQuery.enabled"
 _ANSWERED = "computed of what the table says of its files: no row of it was read"
 _MAY_BE_ANSWERED = (
-    "a list of the driver, rows in the query's text, or what a Delta table says of its files: it is not known "
-    "which"
+    "a list of the driver, rows in the query's text, or what a Delta table says of its files: it is not "
+    "known which"
 )
 #: With it Spark skips the rest of a file that it cannot read.
 _SKIPPING = "ignoreCorruptFiles"

@@ -21,8 +21,8 @@ SCRIPT = "delta_counts.py"
 ROWS = [(number, number % 3) for number in range(30)]
 ANSWERED = "computed of what the table says of its files: no row of it was read"
 PERHAPS = (
-    "a list of the driver, rows in the query's text, or what a Delta table says of its files: it is not known "
-    "which"
+    "a list of the driver, rows in the query's text, or what a Delta table says of its files: it is not "
+    "known which"
 )
 ANSWERS = {
     "count": "30",
