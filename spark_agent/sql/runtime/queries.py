@@ -277,7 +277,10 @@ class Queries:
             return delta_outputs.of_deletion(self._catalyst, call.work, query, self._log_files.read)
         if call.work is not None and call.work.is_writing:
             self._saves.see_transaction()
-            return delta_outputs.of_write(self._catalyst, call.work, query, self._log_files.read)
+            output = delta_outputs.of_write(self._catalyst, call.work, query, self._log_files.read)
+            if output is None:
+                self._session.events.gap("which files Delta Lake wrote is not known: it names no transaction")
+            return output
         if kind in TABLE_WRITES:
             return self._iceberg_output(plan, kind, query)
         return outputs.of_command(self._catalyst, plan, self._saves.symlinks_of(query))

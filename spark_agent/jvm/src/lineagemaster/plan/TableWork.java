@@ -56,7 +56,7 @@ final class TableWork {
       }
       Object transaction = active.get();
       return ",\"transaction\":" + Json.quoted(asked(transaction, "txnId"))
-          + ",\"table\":" + Json.quoted(asked(transaction, "dataPath"))
+          + ",\"table\":" + Json.quoted(asked(call(transaction, "deltaLog"), "dataPath"))
           + ",\"version\":" + asked(transaction, "readVersion")
           + partitions(call(transaction, "metadata"))
           + ",\"catalog\":" + texts(catalogNames((Option<?>) call(transaction, "catalogTable")));
