@@ -1,7 +1,7 @@
 """Delta Lake: each row of a table is traced to the rows of files that a plain Python program says it is of.
 
-There is no Delta Lake for the newest PySpark. So the jobs run in an environment of PySpark 4.1, which is made
-in .cache the first time; the service is that of the tests.
+There is no Delta Lake for the newest PySpark. So the jobs run in environments of PySpark 4.1 and 3.5, which are
+made in .cache the first time; the service is that of the tests.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from lineage_service.tracing.files.file_systems import FileSystems
 from lineage_service.tracing.tables.delta_version import delta_version
 from lineage_service.tracing.tables.table_version import VersionAsked
 from tests.support.tables.delta_logs import lasting_log
-from tests.support.tables.table_jobs import TableJobs, delta_jobs
+from tests.support.tables.table_jobs import DELTA_LINES, TableJobs, delta_jobs
 from tests.support.tables.traced_rows import Row, inputs_of, out_rows, rows_behind
 
 # The first waits for an installation.
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1800)]
+on_both_lines = pytest.mark.parametrize("lake", DELTA_LINES, indirect=True)
 
 VARIANTS = {
     "plain": (),
@@ -45,8 +46,10 @@ VARIANTS = {
 
 
 @pytest.fixture
-def lake(tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch) -> TableJobs:
-    return delta_jobs(tmp_path, kafka, monkeypatch.setenv)
+def lake(
+    request: pytest.FixtureRequest, tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch
+) -> TableJobs:
+    return delta_jobs(tmp_path, kafka, monkeypatch.setenv, getattr(request, "param", DELTA_LINES[0]))
 
 
 def put(folder: Path) -> dict[str, list[tuple[int, str, int, str]]]:
@@ -104,6 +107,7 @@ def versions(files: dict[str, list[tuple[int, str, int, str]]]) -> Iterator[Tabl
     yield dict(table)
 
 
+@on_both_lines
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_each_row_of_a_table_is_traced_through_the_statements_that_made_it(
     lake: TableJobs, variant: str

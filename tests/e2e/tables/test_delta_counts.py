@@ -11,11 +11,12 @@ from lineage_service.cli import main
 from lineage_service.cli.stores import open_queries
 from lineage_service.queries import TraceQuery
 from lineage_service.settings import Settings
-from tests.support.tables.table_jobs import TableJobs, delta_jobs
+from tests.support.tables.table_jobs import DELTA_LINES, TableJobs, delta_jobs
 from tests.support.tables.traced_rows import input_rows, out_rows
 
 # The first waits for an installation.
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1800)]
+on_both_lines = pytest.mark.parametrize("lake", DELTA_LINES, indirect=True)
 
 SCRIPT = "delta_counts.py"
 ROWS = [(number, number % 3) for number in range(30)]
@@ -42,12 +43,15 @@ READ = {"subquery": {1}, "grouped": {number for number, part in ROWS if part == 
 
 
 @pytest.fixture
-def lake(tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch) -> TableJobs:
-    jobs = delta_jobs(tmp_path, kafka, monkeypatch.setenv)
+def lake(
+    request: pytest.FixtureRequest, tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch
+) -> TableJobs:
+    jobs = delta_jobs(tmp_path, kafka, monkeypatch.setenv, getattr(request, "param", DELTA_LINES[0]))
     (jobs.folder / "rows.csv").write_text("".join(f"{number},{part}\n" for number, part in ROWS))
     return jobs
 
 
+@on_both_lines
 def test_what_a_table_says_of_its_files_is_no_row_of_it(lake: TableJobs) -> None:
     lake.run(SCRIPT, "write")
     application_id = lake.run(SCRIPT)

@@ -15,11 +15,12 @@ import pytest
 from lineage_service.cli.stores import open_queries
 from lineage_service.queries import MissingQuery
 from lineage_service.settings import Settings
-from tests.support.tables.table_jobs import TableJobs, delta_jobs
+from tests.support.tables.table_jobs import DELTA_LINES, TableJobs, delta_jobs
 from tests.support.tables.traced_rows import out_rows, rows_behind
 
 # The first waits for an installation.
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1800)]
+on_both_lines = pytest.mark.parametrize("lake", DELTA_LINES, indirect=True)
 
 SCRIPT = "delta_reads.py"
 VARIANTS = {
@@ -45,13 +46,16 @@ FILTERS = re.compile(r"(?:PushedFilters|PartitionFilters): \[.*?\]")
 
 
 @pytest.fixture
-def lake(tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch) -> TableJobs:
-    jobs = delta_jobs(tmp_path, kafka, monkeypatch.setenv)
+def lake(
+    request: pytest.FixtureRequest, tmp_path: Path, kafka: Any, jar: Path, monkeypatch: pytest.MonkeyPatch
+) -> TableJobs:
+    jobs = delta_jobs(tmp_path, kafka, monkeypatch.setenv, getattr(request, "param", DELTA_LINES[0]))
     for name, rows in (("rows.csv", ROWS), ("names.csv", NAMES)):
         (jobs.folder / name).write_text("".join(f"{','.join(map(str, row))}\n" for row in rows))
     return jobs
 
 
+@on_both_lines
 def test_each_row_is_traced_and_nothing_more_is_read(lake: TableJobs) -> None:
     lake.conf |= {"spark.eventLog.enabled": "true"}
     lake.conf |= dict.fromkeys(("spark.eventLog.rolling.enabled", "spark.eventLog.compress"), "false")

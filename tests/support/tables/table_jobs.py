@@ -15,6 +15,8 @@ from scripts.environment import ROOT
 from scripts.pyspark_versions import environment
 from scripts.table_jars import jars_of
 
+#: Versions of PySpark: the one that all tests of Delta Lake run on, and that of its oldest tested line.
+DELTA_LINES = ("4.1.4", "3.5.9")
 SUPPORT = ROOT / "tests" / "support" / "tables"
 
 
@@ -66,14 +68,17 @@ class TableJobs:
         return done
 
 
-def delta_jobs(folder: Path, kafka: Any, set_variable: Callable[[str, str], None]) -> TableJobs:
-    """Jobs of Delta Lake. `set_variable` sets a variable of the environment for a test."""
+def delta_jobs(
+    folder: Path, kafka: Any, set_variable: Callable[[str, str], None], version: str = DELTA_LINES[0]
+) -> TableJobs:
+    """Jobs of Delta Lake on a `version` of PySpark. `set_variable` sets a variable for a test."""
     conf = {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.databricks.delta.snapshotPartitions": "2",
     }
-    return TableJobs(_new_folder(folder), "delta-4.1.lock", conf | _topics(folder, kafka, set_variable))
+    lock, topics = f"delta-{version.rpartition('.')[0]}.lock", _topics(folder, kafka, set_variable)
+    return TableJobs(_new_folder(folder), lock, conf | topics, environment(version))
 
 
 def iceberg_jobs(folder: Path, kafka: Any, set_variable: Callable[[str, str], None]) -> TableJobs:

@@ -28,6 +28,14 @@ public final class AnsweredQueries {
 
   /** The table of which rows of a plan were computed; the rows themselves if of none; null where that is not known. */
   public LogicalPlan tableOf(LogicalPlan rows) {
+    try {
+      return table(rows);
+    } catch (IllegalStateException error) { // an operator of somebody else's, whose columns cannot be asked for
+      return null;
+    }
+  }
+
+  private LogicalPlan table(LogicalPlan rows) {
     if (ScalaLists.get(rows, "data").isEmpty()) {
       return rows;
     }
