@@ -1,7 +1,7 @@
 """Delta Lake: each row of a table is traced to the rows of files that a plain Python program says it is of.
 
-There is no Delta Lake for the newest PySpark. So the jobs run in environments of PySpark 4.1 and 3.5, which are
-made in .cache the first time; the service is that of the tests.
+There is no Delta Lake for the newest PySpark. So the jobs run in environments of PySpark 4.1 and 3.5, which
+are made in .cache the first time; the service is that of the tests.
 """
 
 from __future__ import annotations
