@@ -173,9 +173,7 @@ def _of_relation(relation: Any) -> Endpoint | None:
         return Endpoint(format)
     folder = of_files(format, str(roots.apply(0).toString()))
     more = f" and {roots.size() - 1} more" if roots.size() > 1 else ""
-    version = _safely(lambda files: str(files.version()), relation.location()) if is_of_delta else None
-    dataset = {**(folder.dataset or {}), "version": version} if version is not None else folder.dataset
-    return Endpoint(f"Scan {format}", folder.description + more, dataset)
+    return Endpoint(f"Scan {format}", folder.description + more, folder.dataset)
 
 
 def of_files(format: str, path: str) -> Endpoint:

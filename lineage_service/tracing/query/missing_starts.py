@@ -111,7 +111,8 @@ def _unread(
 
 def _may_leave_out(node: TopologyNode, path: str) -> bool:
     """Does a scan read there, and may it leave rows out? Of Parquet single ones, else whole files."""
-    if node.kind != "source" or not node.by_id or node.location is None or not is_below(path, node.location):
+    is_scan = node.kind == "source" and node.by_id and node.exact  # else its records are no rows of files
+    if not is_scan or node.location is None or not is_below(path, node.location):
         return False
     files = {normal_path(file) for info in node.partitions.values() for file in paths_of(info)}
     return format_of(node) == PARQUET or path not in files

@@ -12,13 +12,15 @@ import numpy as np
 
 from lineage_service.errors import InvalidQueryError, NotFoundError, UnavailableError
 from lineage_service.tracing.files.decompression import Check
-from lineage_service.tracing.files.file_parts import normal_path
+from lineage_service.tracing.files.file_parts import normal_path, paths_of
 from lineage_service.tracing.files.file_systems import UnreadableError
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.tables.table_version import TableVersion, VersionAsked
 from lineage_service.tracing.tables.table_versions import DELTA, ICEBERG, TableVersions
 
 __all__ = ["Belonging", "RowsOfVersions"]
+
+_UNKNOWN_VERSION = "which version of the table was read is not known"
 
 
 class Belonging(NamedTuple):
@@ -50,25 +52,24 @@ class RowsOfVersions:
             return Belonging()
         number = dataset.version or ""
         if not number.isdigit():
-            return Belonging(
-                doubt="which version of the table was read is not known, nor whether it has the row"
-            )
+            return Belonging("", f"{_UNKNOWN_VERSION}, nor whether it has the row")
         try:
             version = self._versions.of(source.location, format, self._check, VersionAsked(int(number)))
-            is_there = _has(version, normal_path(path), row, self._check)
+            return self._of_version(source, version, normal_path(path), row)
         except (NotFoundError, UnavailableError, InvalidQueryError, UnreadableError) as error:
             said = " ".join(str(error).split())
             return Belonging(
-                doubt=f"whether the version that was read, {number}, has the row is not known ({said})"
+                "", f"whether the version that was read, {number}, has the row is not known ({said})"
             )
-        if is_there:
-            return Belonging(doubt="; ".join(version.warnings))
-        return Belonging(why=f"{version.name}, which was read, does not have it")
 
-
-def _has(version: TableVersion, path: str, row: int, check: Check) -> bool:
-    if not any(file.path == path for file in version.files):
-        return False
-    removed = version.removed(path, check)
-    at = int(np.searchsorted(removed, row))
-    return at == len(removed) or int(removed[at]) != row
+    def _of_version(self, source: TopologyNode, version: TableVersion, path: str, row: int) -> Belonging:
+        if any(file.path == path for file in version.files):
+            removed = version.removed(path, self._check)
+            at = int(np.searchsorted(removed, row))
+            if at == len(removed) or int(removed[at]) != row:
+                return Belonging("", "; ".join(version.warnings))
+        elif any(normal_path(read) == path for info in source.partitions.values() for read in paths_of(info)):
+            return Belonging(
+                "", f"{version.name}, which was read, no longer names the file: it is another table now"
+            )
+        return Belonging(f"{version.name}, which was read, does not have it")

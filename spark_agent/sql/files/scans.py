@@ -146,8 +146,11 @@ class FileScans:
             return Answered("", None, _MAY_BE_ANSWERED) if may_be and not is_off else None
         if self._catalyst.kind(table) == leaf.kind:
             return None
-        endpoint = tables.read_by(table)
-        return Answered(endpoint.description, endpoint.dataset, _ANSWERED)
+        endpoint, name = tables.read_by(table), self._catalyst.look(table).table
+        dataset: dict[str, Any] | None = endpoint.dataset
+        if dataset is not None and name is not None:
+            dataset = {**dataset, "symlinks": symlinks(table, name)}
+        return Answered(endpoint.description, dataset, _ANSWERED)
 
     def about(self, plan: Plan, leaf: Operator, dataset: dict[str, Any] | None) -> dict[str, Any]:
         """More of the node of a source: its columns, and its dataset with its names in a catalog."""

@@ -73,6 +73,7 @@ def test_each_row_is_traced_and_nothing_more_is_read(lake: TableJobs) -> None:
     lake.conf["spark.eventLog.dir"] = f"file:{with_lineage}"
     application_id = lake.run(SCRIPT, *words)
     assert work(with_lineage) == work(without)
+    assert any("EqualTo(p,1)" in of_scan for of_scan in work(without)[1])
     queries = open_queries(Settings())
     for variant, how in VARIANTS.items():
         for name, is_chosen in CONDITIONS.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -53,6 +54,8 @@ def test_rows_of_a_table_of_delta_lake(tmp_path: Path) -> None:
         assert of_deleted == Belonging(why)
     other = f"{folder}/part-other.parquet"
     assert belonging(source(folder, "delta", deleted), other, 0).why.endswith("does not have it")
+    was_read = replace(source(folder, "delta", deleted), partitions={0: {"path": other, "row": 0}})
+    assert belonging(was_read, other, 0).doubt.endswith("no longer names the file: it is another table now")
     assert belonging(source(folder, "parquet", None), path, 1) == Belonging()
     assert belonging(source(folder, "delta", deleted, kind="sink"), path, 1) == Belonging()
     unknown = belonging(source(folder, "delta", None), path, 1)

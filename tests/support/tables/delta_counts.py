@@ -24,6 +24,17 @@ else:
         "subquery": session.sql(f"SELECT id, (SELECT count(*) FROM {table}) AS n FROM {table} WHERE id = 1"),
         "listed": listed,
         "values": session.sql("SELECT a + 1 AS b FROM VALUES (1) AS t (a)"),
+        "united": session.sql(
+            f"SELECT * FROM VALUES (50) AS v (id) UNION ALL SELECT id FROM {table} WHERE id = 2"
+        ),
+        "halved": session.sql(
+            "SELECT l.name FROM VALUES (3, 'x', 'A') AS l (id, code, name) "
+            f"LEFT SEMI JOIN {table} t ON l.id = t.id"
+        ),
+        "named": session.sql(
+            f"WITH c AS (SELECT count(*) AS n FROM {table}) "
+            f"SELECT t.id, x.total FROM {table} t CROSS JOIN (SELECT n AS total FROM c) x WHERE t.id = 4"
+        ),
         "grouped": session.sql(f"SELECT p, count(*) AS n FROM {table} WHERE p = 1 GROUP BY p"),
         "persisted": session.sql(f"SELECT count(*) AS n, min(p) AS m FROM {table}").cache(),
     }.items():

@@ -39,7 +39,7 @@ for variant in variants:
             "rows": read.where("id > 600 AND p <> '2'").select("id", "v"),
             "parts": read.where("s.a >= 500 AND p = '1'").select("id", "s.a"),
             "joined": read.where("v < 900").join(names, "p").where("label <> 'none'").select("id", "label"),
-            "places": read.where("id < 50").selectExpr("id", "_metadata.file_path IS NULL"),
+            "places": read.where("id < 50").select("id", "_metadata.file_name"),
         }.items():
             chosen.write.csv(f"{folder}/out/{variant}/{name}-{is_vectorized}")
         session.conf.unset("spark.sql.files.maxPartitionBytes")

@@ -77,9 +77,6 @@ public final class ScanPositions {
     }
 
     private static long rowsBefore(String path, long start) {
-      if (path.endsWith(ParquetGroups.ENDING)) {
-        return ParquetGroups.rowsBefore(path, start);
-      }
       if (path.endsWith(AvroBlocks.ENDING)) {
         return AvroBlocks.rowsBefore(path, start);
       }

@@ -246,8 +246,8 @@ public final class PlanReader {
   }
 
   private String version(HadoopFsRelation relation) {
-    if (!kind(relation.fileFormat()).equals("DeltaParquetFileFormat")) {
-      return "null";
+    if (!isOfDelta(relation) || kind(relation.location()).equals("TahoeLogFileIndex")) {
+      return "null"; // the latter reads whatever is the newest when it lists its files
     }
     try {
       return Json.quoted(call(relation.location(), "version").toString());
@@ -273,17 +273,24 @@ public final class PlanReader {
             && Arrays.equals(relation.location().inputFiles(), other.location().inputFiles());
   }
 
-  /** Of a scan of files; null of other plans, and of a subclass, which may read in another way. */
+  private static boolean isOfDelta(HadoopFsRelation relation) {
+    return relation.fileFormat().getClass().getSimpleName().equals("DeltaParquetFileFormat");
+  }
+
+  /** Of a scan of files; null of other plans, and of a subclass but Delta Lake's, which may read in another way. */
   static HadoopFsRelation relation(LogicalPlan leaf) {
     if (leaf.getClass() != LogicalRelation.class) {
       return null;
     }
     Object relation = ((LogicalRelation) leaf).relation();
-    boolean isOfFiles = relation.getClass() == HadoopFsRelation.class || relation instanceof FeedFiles;
-    return isOfFiles ? (HadoopFsRelation) relation : null;
+    if (!(relation instanceof HadoopFsRelation)) {
+      return null;
+    }
+    HadoopFsRelation files = (HadoopFsRelation) relation;
+    return files.getClass() == HadoopFsRelation.class || isOfDelta(files) ? files : null;
   }
 
-  /** What a method without parameters returns whose type differs between versions of Spark. */
+  /** What a method without parameters returns that is not there in each version, or of each object. */
   static Object call(Object target, String method) {
     try {
       return target.getClass().getMethod(method).invoke(target);

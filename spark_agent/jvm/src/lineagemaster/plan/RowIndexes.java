@@ -1,6 +1,5 @@
 package lineagemaster.plan;
 
-import java.util.Arrays;
 import java.util.List;
 import lineagemaster.expression.ScalaLists;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -26,8 +25,6 @@ public final class RowIndexes {
   private static final String ROW_INDEX = "row_index";
   /** Spark's reader of Parquet fills a column of this name, if that may be null: no file has it. */
   private static final String READ_COLUMN = "_tmp_metadata_row_index";
-  /** Among the arguments of a HadoopFsRelation. */
-  private static final int DATA_SCHEMA = 2;
 
   /**
    * A scan with the column that says where each row is; null where Spark does not have it. Of all that the column may
@@ -70,10 +67,9 @@ public final class RowIndexes {
   /** Of a format that hides the index, though it reads its files as any Parquet. */
   private static LogicalPlan withReadColumn(LogicalRelation scan) {
     HadoopFsRelation files = PlanReader.relation(scan);
-    Object[] parts = Arrays.copyOf(PlanBuilder.fields(files), files.productArity() + 1);
-    parts[DATA_SCHEMA] = files.dataSchema().add(READ_COLUMN, DataTypes.LongType);
-    parts[files.productArity()] = PlanReader.call(files, "sparkSession"); // of one class until Spark 4.0, then of another
-    HadoopFsRelation indexed = ScalaLists.construct(HadoopFsRelation.class, parts);
+    StructType read = files.dataSchema().add(READ_COLUMN, DataTypes.LongType);
+    HadoopFsRelation indexed = new HadoopFsRelation(files.location(), files.partitionSchema(), read,
+        files.bucketSpec(), files.fileFormat(), files.options(), files.sparkSession());
     List<Attribute> columns = PlanReader.output(scan);
     columns.add(ScalaLists.construct(AttributeReference.class, READ_COLUMN, DataTypes.LongType, true,
         Metadata.empty(), NamedExpression.newExprId(), ScalaLists.of(List.of())));
