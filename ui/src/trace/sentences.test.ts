@@ -108,6 +108,7 @@ describe("in words", () => {
           format: "text",
           partitions: [],
           symlinks: [],
+          version: null,
         },
         records: 9,
         has_values: false,
