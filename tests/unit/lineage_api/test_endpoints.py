@@ -92,7 +92,7 @@ def test_the_graph_has_nodes_with_datasets_and_edges_with_flows(client):
     assert [node["node"] for node in graph["nodes"]] == list(range(11))
     source, join = graph["nodes"][0], graph["nodes"][6]
     place = {"namespace": "file", "name": "/data/flights.csv", "format": "text"}
-    assert source["dataset"] == {**place, "partitions": [], "symlinks": []}
+    assert source["dataset"] == {**place, "partitions": [], "symlinks": [], "version": None}
     assert (source["kind"], source["records"], source["exact"], source["reason"]) == ("source", 261, True, "")
     assert join["dataset"] is None
     assert {edge["source"] for edge in graph["edges"] if edge["target"] == f"{APP}#6"} == {
