@@ -143,9 +143,9 @@ def _source(
     if names is not None and not names.is_exact:
         reason = names.reason
     more = _OF_PLAN.get(leaf.kind, "") if names is None else names.reason
-    about = {} if walk.nodes.is_replaying else walk.scans.about(plan, leaf, dataset)
-    if is_answered:
-        about.pop("schema", None)  # that of the rows, not of the table
+    about: dict[str, Any] = {}
+    if not walk.nodes.is_replaying:  # the columns of an answer are not those of the table
+        about = {"dataset": dataset} if is_answered else walk.scans.about(plan, leaf, dataset)
     node = walk.nodes.operator(
         _scan_name(leaf, dataset),
         description,
